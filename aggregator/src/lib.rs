@@ -1,0 +1,1 @@
+//! The regional aggregator: durable counters, leases and rules behind HTTP.

@@ -1,0 +1,9 @@
+//! The core of Weir. The *Limiter* decides at the edge; the *Ledger* counts in
+//! the region; everything else carries bytes between them.
+//!
+//! Nothing here reads a clock, touches a network or waits: time and randomness
+//! are arguments, so that the same code runs in Envoy, in a Worker, in the
+//! aggregator and in a simulator, and gives the same answer in all of them.
+#![no_std]
+
+extern crate alloc;
