@@ -7,3 +7,13 @@
 #![no_std]
 
 extern crate alloc;
+
+pub mod address;
+pub mod key;
+pub mod quota;
+pub mod request;
+pub mod rule;
+pub mod ruleset;
+pub mod time;
+pub mod window;
+pub mod wire;
