@@ -9,7 +9,11 @@
 extern crate alloc;
 
 pub mod address;
+pub mod count;
+pub mod decision;
+pub mod edge;
 pub mod key;
+pub mod ledger;
 pub mod quota;
 pub mod request;
 pub mod rule;

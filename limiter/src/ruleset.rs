@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// All the rules of a domain at one revision.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RuleSet {
     /// Grows with every change; zero before any rule was ever set.
     pub revision: u64,
