@@ -123,7 +123,7 @@ mod tests {
         );
     }
 
-    const GOLDEN: &str = "";
+    const GOLDEN: &str = "ebc68e4ca090218eb3710abad8bb724a";
 
     fn format_key(key: CounterKey) -> alloc::string::String {
         alloc::format!("{key:?}")
