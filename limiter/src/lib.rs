@@ -7,3 +7,17 @@
 #![no_std]
 
 extern crate alloc;
+
+pub mod address;
+pub mod count;
+pub mod decision;
+pub mod edge;
+pub mod key;
+pub mod ledger;
+pub mod quota;
+pub mod request;
+pub mod rule;
+pub mod ruleset;
+pub mod time;
+pub mod window;
+pub mod wire;

@@ -1,0 +1,78 @@
+//! A quota: so many hits per window, by one of three algorithms.
+
+use core::num::NonZeroU64;
+
+use crate::{time::Micros, window::Window};
+
+/// How a quota is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Algorithm {
+    /// The count of the window that holds now.
+    FixedWindow,
+    /// The count of this window, plus the part of the last one that a window
+    /// ending now still reaches into, taken as if its hits were spread evenly.
+    #[default]
+    SlidingWindow,
+    /// A bucket of tokens that refills evenly.
+    TokenBucket,
+}
+
+/// A limit per window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quota {
+    /// Hits per window; for a token bucket the tokens that come back in one.
+    pub limit: NonZeroU64,
+    /// The window's length.
+    pub window: Window,
+    /// How it is counted.
+    pub algorithm: Algorithm,
+    /// What a full token bucket holds; the other algorithms have no use for it.
+    burst: NonZeroU64,
+}
+
+impl Quota {
+    /// A quota whose bucket, if it is one, holds `limit` tokens.
+    pub const fn new(limit: NonZeroU64, window: Window, algorithm: Algorithm) -> Self {
+        Self {
+            limit,
+            window,
+            algorithm,
+            burst: limit,
+        }
+    }
+
+    /// The same quota with a bucket that holds `burst` tokens.
+    #[must_use]
+    pub const fn with_burst(mut self, burst: NonZeroU64) -> Self {
+        self.burst = burst;
+        self
+    }
+
+    /// The most that one request may cost: a larger one is never allowed.
+    pub const fn capacity(&self) -> u64 {
+        match self.algorithm {
+            Algorithm::TokenBucket => self.burst.get(),
+            Algorithm::FixedWindow | Algorithm::SlidingWindow => self.limit.get(),
+        }
+    }
+
+    /// How long a count stays of any use after its last hit: once this much
+    /// time has passed, a fresh counter would answer the same.
+    pub const fn memory(&self) -> Micros {
+        let window = self.window.length();
+        match self.algorithm {
+            Algorithm::FixedWindow => window,
+            Algorithm::SlidingWindow => window.plus(window),
+            Algorithm::TokenBucket => {
+                let full = (self.burst.get() as u128 * window.get() as u128)
+                    .div_ceil(self.limit.get() as u128);
+                if full > u64::MAX as u128 {
+                    Micros::new(u64::MAX)
+                } else {
+                    #[allow(clippy::cast_possible_truncation, reason = "just compared")]
+                    Micros::new(full as u64)
+                }
+            }
+        }
+    }
+}

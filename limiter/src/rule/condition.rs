@@ -1,0 +1,38 @@
+//! What a request must look like for a rule to apply.
+
+use alloc::{string::String, vec::Vec};
+
+use crate::address::Cidr;
+
+/// One thing that must hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// The host, without its port, is one of these. A leading `*.` stands for
+    /// one or more labels.
+    Host(Vec<String>),
+    /// The path, without its query, fits one of these patterns. `*` stands for
+    /// any part of one segment, `**` for any number of segments.
+    Path(Vec<String>),
+    /// The method is one of these.
+    Method(Vec<String>),
+    /// A header, by its lower-case name, is as expected.
+    Header {
+        /// Its name in lower case.
+        name: String,
+        /// What is expected of it.
+        expect: Expect,
+    },
+    /// The client's address is in one of these blocks.
+    Address(Vec<Cidr>),
+}
+
+/// What is expected of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// It is there, empty or not.
+    Present,
+    /// It is not there.
+    Absent,
+    /// It is one of these, to the byte.
+    OneOf(Vec<String>),
+}
