@@ -246,6 +246,11 @@ pub struct Rule {
     pub action: i32,
     #[prost(uint64, tag = "18")]
     pub penalty_us: u64,
+    /// A bit for each feature without which the rule would mean something else. A
+    /// reader that does not know one of them, or meets a kind or an enum value
+    /// that it does not know, applies the rule to nothing. No bit is in use yet.
+    #[prost(uint64, tag = "19")]
+    pub requires: u64,
 }
 /// Nested message and enum types in `Rule`.
 pub mod rule {
@@ -427,6 +432,7 @@ pub struct HeaderCondition {
 pub mod header_condition {
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Expect {
+        /// false: absent.
         #[prost(bool, tag = "2")]
         Present(bool),
         #[prost(message, tag = "3")]
