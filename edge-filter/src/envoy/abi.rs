@@ -16,6 +16,8 @@
 
 use core::ptr::{null, null_mut};
 
+use crate::pairs;
+
 /// The ABI's way to say what became of a call; anything but zero is a no.
 type Status = u32;
 
@@ -139,7 +141,7 @@ pub(super) fn set_property(path: &str, value: &[u8]) {
 /// Sends a call; its reply comes with the token. None if the cluster is unknown
 /// or takes no calls.
 pub(super) fn call(call: &Call<'_>) -> Option<u32> {
-    let headers = encode_map(call.headers);
+    let headers = pairs::encode(call.headers);
     let mut token = 0;
     // SAFETY: the host reads the ranges and writes `token`, during the call.
     let status = unsafe {
@@ -163,7 +165,7 @@ pub(super) fn call(call: &Call<'_>) -> Option<u32> {
 pub(super) fn respond(status: u16, details: &str, headers: &[(&str, &str)], body: &[u8]) -> bool {
     /// The ABI's word for "this is no gRPC".
     const NO_GRPC: i32 = -1;
-    let headers = encode_map(headers);
+    let headers = pairs::encode(headers);
     // SAFETY: the host reads the ranges during the call.
     let sent = unsafe {
         host::proxy_send_local_response(
@@ -224,25 +226,6 @@ fn taken(ask: impl FnOnce(*mut *mut u8, *mut usize) -> Status) -> Option<Vec<u8>
     // SAFETY: the host got `data` from `proxy_on_memory_allocate(size)`, whose
     // vector had exactly this capacity, filled it, and keeps no copy of it.
     Some(unsafe { Vec::from_raw_parts(data, size, size) })
-}
-
-/// Pairs in the ABI's encoding: the count, all lengths, then the bytes, each
-/// followed by a NUL.
-fn encode_map(pairs: &[(&str, &str)]) -> Vec<u8> {
-    let length = |len: usize| u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes();
-    let mut out = Vec::new();
-    out.extend_from_slice(&length(pairs.len()));
-    for (name, value) in pairs {
-        out.extend_from_slice(&length(name.len()));
-        out.extend_from_slice(&length(value.len()));
-    }
-    for (name, value) in pairs {
-        for part in [name, value] {
-            out.extend_from_slice(part.as_bytes());
-            out.push(0);
-        }
-    }
-    out
 }
 
 /// Memory for the host to hand something over in; [`taken`] takes it back.
