@@ -4,24 +4,21 @@ pub struct SyncRequest {
     /// Who speaks: a random number that is never used again.
     #[prost(fixed64, tag = "1")]
     pub source: u64,
-    /// Which of its lives: greater in every later one.
-    #[prost(fixed64, tag = "2")]
-    pub epoch: u64,
     /// Grows with every message of the source, and from life to life.
-    #[prost(fixed64, tag = "3")]
+    #[prost(fixed64, tag = "2")]
     pub message: u64,
     /// Its own clock as it sent this; comes back in the reply.
-    #[prost(uint64, tag = "4")]
+    #[prost(uint64, tag = "3")]
     pub sent_at_us: u64,
     /// The rules it runs; 0 when it has none.
-    #[prost(uint64, tag = "5")]
+    #[prost(uint64, tag = "4")]
     pub rules_revision: u64,
     /// The place it runs in, for people to read.
-    #[prost(string, tag = "6")]
+    #[prost(string, tag = "5")]
     pub pop: ::prost::alloc::string::String,
-    #[prost(message, repeated, tag = "7")]
+    #[prost(message, repeated, tag = "6")]
     pub batches: ::prost::alloc::vec::Vec<Batch>,
-    #[prost(message, repeated, tag = "8")]
+    #[prost(message, repeated, tag = "7")]
     pub claims: ::prost::alloc::vec::Vec<ClaimGroup>,
 }
 /// What a source counted in one partition. Counts whole or not at all. A source
@@ -31,10 +28,13 @@ pub struct SyncRequest {
 pub struct Batch {
     #[prost(uint32, tag = "1")]
     pub partition: u32,
-    /// From 1, without a gap, in each partition and epoch.
-    #[prost(uint64, tag = "2")]
+    /// Which of the source's lives, in this partition: greater in every later one.
+    #[prost(fixed64, tag = "2")]
+    pub epoch: u64,
+    /// From 1, without a gap, in each life.
+    #[prost(uint64, tag = "3")]
     pub sequence: u64,
-    #[prost(message, repeated, tag = "3")]
+    #[prost(message, repeated, tag = "4")]
     pub groups: ::prost::alloc::vec::Vec<CountGroup>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -124,11 +124,13 @@ pub mod ack {
         Counted = 1,
         /// Was counted before.
         Duplicate = 2,
-        /// A later life of the source has spoken already; nothing was counted.
+        /// A later life of the source has spoken already; nothing was counted. The
+        /// source starts a new life and sends it again as sequence 1.
         StaleEpoch = 3,
-        /// `expected` has not come yet; nothing was counted.
+        /// `expected` has not come yet; nothing was counted. As above.
         Gap = 4,
-        /// A window lies in the future; nothing was counted.
+        /// A window lies in the future; nothing was counted. The source sends it
+        /// again without windows.
         Future = 5,
     }
     impl Status {
