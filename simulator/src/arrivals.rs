@@ -60,7 +60,7 @@ impl Arrivals {
             chance: Chance::new(setup.seed, Purpose::Arrivals),
             start: setup.start,
             end: setup.end(),
-            rate_per_s: setup.rate_per_s(),
+            rate_per_s: setup.rules.first().map_or(1.0, |rule| setup.traffic.rate_per_s(&rule.quota)),
             elapsed_s: 0.0,
             sources: setup.sources(),
             popularity: Popularity::of(setup),
@@ -203,7 +203,8 @@ impl Popularity {
             Self::Cumulative(shares) => {
                 let all = shares.last().copied().unwrap_or_default();
                 let drawn = chance.unit() * all;
-                shares.partition_point(|share| *share <= drawn)
+                let place = shares.partition_point(|share| *share <= drawn);
+                place.min(shares.len().saturating_sub(1))
             }
         }
     }

@@ -47,7 +47,7 @@ impl Setup {
             start: START,
             duration: seconds(scenario.duration_s),
             seed: seed.unwrap_or(scenario.seed),
-            rules: vec![scenario.rule.to_rule("simulated")],
+            rules: scenario.rule.to_rule("simulated").into_iter().collect(),
             traffic: scenario.traffic.clone(),
             keys: scenario.traffic.keys(),
             pops: scenario.pops,
