@@ -7,6 +7,8 @@ use smallvec::SmallVec;
 
 use crate::{key::CounterKey, ruleset::RuleSet};
 
+pub(crate) mod parts;
+
 /// A request as the rules see it. Values are bytes: nothing promises that what
 /// a client sends is text.
 pub trait Request {

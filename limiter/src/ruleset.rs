@@ -1,30 +1,219 @@
 //! A set of rules that is enforced, replaced and numbered as one.
+//!
+//! A set is checked whole when it is made, and never changes after: whoever
+//! holds one holds rules that can be enforced. What can be worked out once is:
+//! the constant part of every counter's name, the order in which conditions are
+//! checked, and an index of which rules could match a host and path at all.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{string::String, sync::Arc, vec::Vec};
+use core::net::IpAddr;
+
+use ahash::RandomState;
+use hashbrown::HashMap;
+use smallvec::SmallVec;
 
 use crate::{
-    address::Cidr,
-    key::{HashSeed, RuleId},
+    address::{self, Cidr},
+    key::{CounterKey, HashSeed, RuleId},
+    request::{Hit, Query, Request},
     rule::Rule,
 };
 
+mod compiled;
+mod error;
+mod index;
+mod needs;
+mod part;
+#[cfg(test)]
+mod tests;
+
+use compiled::Compiled;
+pub use error::RuleSetError;
+use index::Index;
+pub use needs::Needs;
+
+/// The most rules that a set may hold.
+pub const RULES_MAX: usize = 10_000;
+
+/// The most blocks of trusted proxies that a set may hold.
+pub const PROXIES_MAX: usize = 1_000;
+
 /// All the rules of a domain at one revision.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct RuleSet {
     /// Grows with every change; zero before any rule was ever set.
     pub revision: u64,
-    /// Whose rules these are.
-    pub domain: String,
     /// The proxies whose word on the client's address is taken.
     pub trusted_proxies: Vec<Cidr>,
-    /// The secret that counters are named with.
-    pub seed: HashSeed,
+    domain: String,
+    seed: HashSeed,
     rules: Vec<Compiled>,
+    ids: HashMap<RuleId, usize, RandomState>,
+    index: Index,
 }
 
-/// A rule with what can be worked out once.
-#[derive(Clone, Debug, PartialEq)]
-struct Compiled {
-    id: RuleId,
-    rule: Rule,
+impl RuleSet {
+    /// Checks the rules and puts them together.
+    ///
+    /// Every rule must be one that can be enforced ([`Rule::validate`]), and
+    /// its name the only one of its kind.
+    pub fn new(
+        domain: impl Into<String>,
+        revision: u64,
+        trusted_proxies: Vec<Cidr>,
+        seed: HashSeed,
+        rules: Vec<Rule>,
+    ) -> Result<Self, RuleSetError> {
+        let domain = domain.into();
+        error::check_sizes(&domain, &trusted_proxies, &rules)?;
+        let mut rules_compiled: Vec<Compiled> = Vec::with_capacity(rules.len());
+        let mut ids = HashMap::with_capacity_and_hasher(rules.len(), hash_state());
+        for (place, rule) in rules.into_iter().enumerate() {
+            let tests = error::check_rule(place, &rule)?;
+            let compiled = Compiled::new(&domain, seed, rule, tests);
+            if let Some(other) = ids.insert(compiled.id, place) {
+                return Err(error::same_id(other, &rules_compiled, &compiled));
+            }
+            rules_compiled.push(compiled);
+        }
+        Ok(Self {
+            revision,
+            trusted_proxies,
+            index: Index::new(&rules_compiled),
+            domain,
+            seed,
+            rules: rules_compiled,
+            ids,
+        })
+    }
+
+    /// No rules at all, as before any was ever set.
+    pub fn empty() -> Self {
+        Self {
+            revision: 0,
+            trusted_proxies: Vec::new(),
+            domain: String::new(),
+            seed: HashSeed::default(),
+            rules: Vec::new(),
+            ids: HashMap::with_hasher(hash_state()),
+            index: Index::new(&[]),
+        }
+    }
+
+    /// Whose rules these are.
+    pub fn domain(&self) -> &str {
+        &self.domain
+    }
+
+    /// The secret that counters are named with.
+    pub const fn seed(&self) -> HashSeed {
+        self.seed
+    }
+
+    /// The rules, in their order.
+    pub fn rules(&self) -> impl ExactSizeIterator<Item = &Rule> + DoubleEndedIterator {
+        self.rules.iter().map(|compiled| &compiled.rule)
+    }
+
+    /// How many rules there are.
+    pub const fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rule at this place.
+    pub fn rule(&self, index: usize) -> Option<&Rule> {
+        self.rules.get(index).map(|compiled| &compiled.rule)
+    }
+
+    /// The identity of the rule at this place.
+    pub fn id(&self, index: usize) -> Option<RuleId> {
+        self.rules.get(index).map(|compiled| compiled.id)
+    }
+
+    /// The place of the rule of this name.
+    pub fn by_name(&self, name: &str) -> Option<usize> {
+        let place = *self.ids.get(&compiled::rule_id(&self.domain, name))?;
+        (self.rule(place)?.name == name).then_some(place)
+    }
+
+    /// The place of the rule of this identity, if all of the rule is
+    /// understood: hits of one that is not must not be counted by half of it.
+    pub fn by_id(&self, id: RuleId) -> Option<usize> {
+        let place = *self.ids.get(&id)?;
+        self.rule(place)?.is_supported().then_some(place)
+    }
+
+    /// Which counters a request spends from, and how much: one hit for each
+    /// rule that applies, in the order of the rules.
+    ///
+    /// A rule applies if all its conditions hold and the request has a value
+    /// for every part of its key. A request without the header, cookie, query
+    /// parameter, path segment or address that a rule counts per is not that
+    /// rule's business; one that has it empty is counted under the empty
+    /// value. Allocates only if more than four rules apply.
+    pub fn resolve(self: &Arc<Self>, request: &impl Request) -> Query {
+        let mut hits = SmallVec::new();
+        let sorted = self.index.candidates(request, |place| {
+            let rule = self.rules.get(place);
+            let key = rule.and_then(|rule| Some((rule.key_for(request)?, rule.rule.cost)));
+            hits.extend(key.map(|(key, cost)| Hit {
+                rule: place,
+                key,
+                cost,
+            }));
+        });
+        if !sorted {
+            hits.sort_unstable_by_key(|hit: &Hit| hit.rule);
+        }
+        Query {
+            rules: Arc::clone(self),
+            hits,
+        }
+    }
+
+    /// The counter of the rule at this place that these values name, given as
+    /// text: an address as `192.0.2.7`, anything else as a request would have
+    /// it, query parameters decoded. None if the rule is not there or not
+    /// understood, if it takes another number of values ([`Rule::arity`]), or
+    /// if a value that should be an address is none.
+    pub fn key_of(&self, index: usize, values: &[&[u8]]) -> Option<CounterKey> {
+        self.rules.get(index)?.key_of(values)
+    }
+
+    /// What of a request these rules ever look at.
+    pub fn needs(&self) -> Needs {
+        Needs::of(self)
+    }
+
+    /// The address of the client, seen past these rules' trusted proxies.
+    pub fn client_address(&self, peer: IpAddr, x_forwarded_for: &[u8]) -> IpAddr {
+        address::client_address(peer, x_forwarded_for, &self.trusted_proxies)
+    }
+}
+
+impl Default for RuleSet {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
+/// Two sets are equal if they say the same at the same revision.
+impl PartialEq for RuleSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.revision == other.revision
+            && self.domain == other.domain
+            && self.trusted_proxies == other.trusted_proxies
+            && self.seed == other.seed
+            && self.rules().eq(other.rules())
+    }
+}
+
+/// Identities are hashes already, of names that an operator chose.
+const fn hash_state() -> RandomState {
+    RandomState::with_seeds(1, 2, 3, 4)
 }

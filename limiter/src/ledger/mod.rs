@@ -1,23 +1,45 @@
 //! The region half: the authoritative counts, and what is lent on them.
 
+mod check;
+mod claims;
+mod kind;
+mod lend;
+mod loans;
+mod record;
+mod shard;
+mod snapshot;
+
 use alloc::{sync::Arc, vec::Vec};
 
+use ahash::RandomState;
+use hashbrown::HashMap;
+use prost::Message;
+
 use crate::{
-    decision::Verdict,
-    request::Query,
+    key::{CounterKey, PARTITIONS, RuleId},
     ruleset::RuleSet,
-    time::Timestamp,
-    wire::{SyncReply, SyncRequest},
+    time::{Micros, Timestamp},
+    wire::{self, Ack, Batch, SyncReply, SyncRequest, ack::Status},
 };
+use kind::Kinds;
+use record::Record;
+use shard::Shard;
+
+/// How long after it was last heard of a source counts as there.
+const SOURCE_MEMORY: Micros = Micros::from_secs(30);
 
 /// One region's books. Every `now` is the region's clock.
 ///
 /// Each change is handed to a [`Journal`] as a record as it is made; a reply
 /// must not leave before every record handed over until then is durable.
 /// Replaying the records into an empty ledger brings back the same books. What
-/// is lent is not recorded: it expires by itself.
+/// is lent is not on record: it expires by itself.
 pub struct Ledger {
     rules: Arc<RuleSet>,
+    kinds: Kinds,
+    shards: Vec<Shard>,
+    heard: HashMap<u64, Timestamp, RandomState>,
+    leaked: HashMap<RuleId, u64, RandomState>,
 }
 
 /// Where a ledger's records go.
@@ -27,22 +49,21 @@ pub trait Journal {
 }
 
 /// Why a message changed nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SyncError {
-    /// Columns of a group differ in length, say.
-    #[error("batch {batch}, group {group}: {what}")]
-    Malformed {
-        /// Its place in the message.
-        batch: usize,
-        /// Its place in the batch.
-        group: usize,
-        /// What is wrong.
-        what: &'static str,
-    },
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{part} {index}, group {group}: {what}")]
+pub struct SyncError {
+    /// `batch` or `claim`.
+    pub part: &'static str,
+    /// Its place in the message.
+    pub index: usize,
+    /// The group's place in it.
+    pub group: usize,
+    /// What is wrong, and what would be right.
+    pub what: &'static str,
 }
 
-/// Why a record cannot be replayed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a record or a snapshot cannot be read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the record at {position} is not one of ours: {what}")]
 pub struct ReplayError {
     /// Where it stands.
@@ -51,11 +72,27 @@ pub struct ReplayError {
     pub what: &'static str,
 }
 
+/// What the books say of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// Left of the limit, in millionths of a hit; negative when overspent.
+    pub room_micro: i64,
+    /// Lent and not accounted for, in millionths of a hit.
+    pub lent_micro: u64,
+}
+
 impl Ledger {
-    /// Empty books.
-    pub fn new() -> Self {
+    /// Empty books. The seeds are random, and secret: they keep a client from
+    /// inventing keys that make the tables slow.
+    pub fn new(hash_seeds: [u64; 4]) -> Self {
+        let [a, b, c, d] = hash_seeds;
+        let hash = RandomState::with_seeds(a, b, c, d);
         Self {
-            rules: Arc::default(),
+            rules: Arc::new(RuleSet::empty()),
+            kinds: Kinds::new(&hash),
+            shards: (0..PARTITIONS).map(|_| Shard::new(&hash)).collect(),
+            heard: HashMap::with_hasher(hash.clone()),
+            leaked: HashMap::with_hasher(hash),
         }
     }
 
@@ -65,41 +102,85 @@ impl Ledger {
     }
 
     /// Puts rules in force, and on record. Counts whose rule keeps its name,
-    /// key, window and algorithm go on.
+    /// key, window and algorithm go on; what was lent is taken back.
     pub fn set_rules(&mut self, rules: Arc<RuleSet>, now: Timestamp, journal: &mut dyn Journal) {
-        let _ = (now, journal);
-        self.rules = rules;
+        let record = Record::ruled(wire::RuleSet::from(&*rules), now);
+        let position = journal.append(&record.to_bytes());
+        self.contain_all(position);
+        self.enforce(rules);
     }
 
-    /// Counts a source's message and answers it.
+    /// Counts a source's message and answers it, or refuses it whole.
     pub fn sync(
         &mut self,
-        request: &SyncRequest,
+        request: SyncRequest,
         now: Timestamp,
         journal: &mut dyn Journal,
     ) -> Result<SyncReply, SyncError> {
-        let _ = (request, now, journal);
-        Ok(SyncReply::default())
+        claims::validate(&request)?;
+        let mut reply = SyncReply {
+            message: request.message,
+            sent_at_us: request.sent_at_us,
+            now_us: now.as_micros(),
+            rules_revision: self.rules.revision,
+            ..SyncReply::default()
+        };
+        self.heard.insert(request.source, now);
+        for batch in request.batches {
+            reply
+                .acks
+                .push(self.count(request.source, batch, now, journal));
+        }
+        reply.sources = u32::try_from(self.sources(now)).unwrap_or(u32::MAX);
+        if request.rules_revision == self.rules.revision {
+            reply.leases = self.lend(request.source, request.message, &request.claims, now);
+        } else {
+            reply.rules = Some(wire::RuleSet::from(&*self.rules));
+        }
+        Ok(reply)
     }
 
-    /// Decides one request here, exactly, and counts it if it is allowed.
-    /// Never holds.
-    pub fn check(&mut self, query: &Query, now: Timestamp, journal: &mut dyn Journal) -> Verdict {
-        let _ = (query, now, journal);
-        Verdict::Pass
+    fn count(
+        &mut self,
+        source: u64,
+        batch: Batch,
+        now: Timestamp,
+        journal: &mut dyn Journal,
+    ) -> Ack {
+        let Some(shard) = self.shards.get_mut(batch.partition as usize) else {
+            return Ack::default();
+        };
+        let ack = shard.judge(source, &batch, &self.kinds, now);
+        if ack.status() == Status::Counted {
+            let record = Record::counted(source, batch, now);
+            shard.contains = journal.append(&record.to_bytes());
+            if let Some(batch) = &record.batch {
+                shard.count(source, batch, &self.kinds, now);
+                note_leaks(&mut self.leaked, batch);
+            }
+        }
+        ack
     }
 
-    /// Forgets what no longer matters in one partition: spent counts, expired
-    /// loans, sources long silent. To be called for each partition in turn.
+    /// Forgets what no longer matters in one partition: spent counts, loans that
+    /// ran out, sources long silent. To be called for each partition in turn.
     pub fn sweep(&mut self, partition: u32, now: Timestamp) {
-        let _ = (partition, now);
+        if let Some(shard) = self.shards.get_mut(partition as usize) {
+            shard.sweep(&self.kinds, now);
+        }
+        self.heard
+            .retain(|_, heard| now.since(*heard) < SOURCE_MEMORY);
     }
 
     /// Writes one partition, as chunks that [`Self::restore`] takes one by one.
     /// Returns the position of the last record it contains.
     pub fn snapshot(&self, partition: u32, chunk: &mut dyn FnMut(&[u8])) -> u64 {
-        let _ = (partition, chunk);
-        0
+        let Some(shard) = self.shards.get(partition as usize) else {
+            return 0;
+        };
+        let rules = (partition == 0).then(|| wire::RuleSet::from(&*self.rules));
+        snapshot::write(shard, &self.kinds, rules, chunk);
+        shard.contains
     }
 
     /// Reads back one chunk of a snapshot.
@@ -109,37 +190,116 @@ impl Ledger {
         contains: u64,
         chunk: &[u8],
     ) -> Result<(), ReplayError> {
-        let _ = (partition, contains, chunk);
-        Ok(())
+        let error = |what| ReplayError {
+            position: contains,
+            what,
+        };
+        let shard = self
+            .shards
+            .get_mut(partition as usize)
+            .ok_or_else(|| error("there is no such partition"))?;
+        shard.contains = contains;
+        let rules = snapshot::read(chunk, shard, &mut self.kinds).map_err(error)?;
+        rules.map_or(Ok(()), |rules| self.replay_rules(rules).map_err(error))
     }
 
     /// Applies a record from the log, unless the snapshot of its partition
     /// contains it.
     pub fn replay(&mut self, position: u64, record: &[u8]) -> Result<(), ReplayError> {
-        let _ = (position, record);
+        let error = |what| ReplayError { position, what };
+        let record = Record::decode(record).map_err(|_| error("it does not decode"))?;
+        if let Some(batch) = &record.batch {
+            let shard = self
+                .shards
+                .get_mut(batch.partition as usize)
+                .ok_or_else(|| error("there is no such partition"))?;
+            if position > shard.contains {
+                shard.count(record.source, batch, &self.kinds, record.at());
+                shard.contains = position;
+            }
+        }
+        match record.rules {
+            Some(rules) => self.replay_rules(rules).map_err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn replay_rules(&mut self, rules: wire::RuleSet) -> Result<(), &'static str> {
+        let rules = RuleSet::try_from(rules).map_err(|_| "the rules in it are refused")?;
+        if rules.revision > self.rules.revision {
+            self.enforce(Arc::new(rules));
+        }
         Ok(())
+    }
+
+    fn enforce(&mut self, rules: Arc<RuleSet>) {
+        self.kinds.enforce(&rules);
+        for shard in &mut self.shards {
+            shard.loans.recall();
+        }
+        self.rules = rules;
+    }
+
+    fn contain_all(&mut self, position: u64) {
+        for shard in &mut self.shards {
+            shard.contains = position;
+        }
     }
 
     /// Hits counted since the beginning, by rule: the books, which no window
     /// ends.
-    pub fn hits_by_rule(&self) -> Vec<(crate::key::RuleId, u64)> {
-        Vec::new()
+    pub fn hits_by_rule(&self) -> Vec<(RuleId, u64)> {
+        let mut sums: HashMap<RuleId, u64, RandomState> =
+            HashMap::with_hasher(self.heard.hasher().clone());
+        for (rule, hits) in self.shards.iter().flat_map(|shard| &shard.books) {
+            let sum = sums.entry(*rule).or_insert(0);
+            *sum = sum.saturating_add(*hits);
+        }
+        sums.into_iter().collect()
+    }
+
+    /// Hits that sources reported as leaked since this ledger was made, by rule.
+    pub fn leaked_by_rule(&self) -> Vec<(RuleId, u64)> {
+        self.leaked
+            .iter()
+            .map(|(rule, hits)| (*rule, *hits))
+            .collect()
     }
 
     /// Counts held.
     pub fn keys(&self) -> usize {
-        0
+        self.shards.iter().map(Shard::len).sum()
     }
 
-    /// Sources heard of within their lease.
+    /// Sources heard of in the last half minute.
     pub fn sources(&self, now: Timestamp) -> usize {
-        let _ = now;
-        0
+        self.heard
+            .values()
+            .filter(|heard| now.since(**heard) < SOURCE_MEMORY)
+            .count()
+    }
+
+    /// What the books say of a key of the rule at `rule`; none if there is no
+    /// such rule.
+    pub fn audit(&self, rule: usize, key: CounterKey, now: Timestamp) -> Option<Audit> {
+        let quota = self.rules.rule(rule)?.quota;
+        let shard = self.shards.get(key.partition() as usize)?;
+        Some(Audit {
+            room_micro: shard.count_of(key).room_micro(&quota, now),
+            lent_micro: shard.loans.lent(key, now),
+        })
     }
 }
 
-impl Default for Ledger {
-    fn default() -> Self {
-        Self::new()
+fn note_leaks(leaked: &mut HashMap<RuleId, u64, RandomState>, batch: &Batch) {
+    for group in &batch.groups {
+        let sum = group
+            .leaked
+            .iter()
+            .fold(0_u64, |sum, hits| sum.saturating_add(*hits));
+        if sum > 0 {
+            let total = leaked.entry(RuleId(group.rule)).or_insert(0);
+            *total = total.saturating_add(sum);
+        }
     }
 }

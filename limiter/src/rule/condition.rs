@@ -7,13 +7,13 @@ use crate::address::Cidr;
 /// One thing that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// The host, without its port, is one of these. A leading `*.` stands for
-    /// one or more labels.
+    /// The host, without its port and case, is one of these. A leading `*.`
+    /// stands for one or more labels.
     Host(Vec<String>),
-    /// The path, without its query, fits one of these patterns. `*` stands for
-    /// any part of one segment, `**` for any number of segments.
+    /// The path, without its query, fits one of these patterns (see
+    /// [`PathPattern`](super::PathPattern)).
     Path(Vec<String>),
-    /// The method is one of these.
+    /// The method is one of these, to the byte.
     Method(Vec<String>),
     /// A header, by its lower-case name, is as expected.
     Header {
@@ -24,6 +24,9 @@ pub enum Condition {
     },
     /// The client's address is in one of these blocks.
     Address(Vec<Cidr>),
+    /// Something that a newer release understands and this one does not: it
+    /// never holds, so that what is not understood cannot widen a rule.
+    Unsupported,
 }
 
 /// What is expected of a value.

@@ -3,13 +3,40 @@
 
 use alloc::{string::String, vec::Vec};
 
-use crate::{quota::Quota, time::Micros};
+use core::num::NonZeroU64;
+
+use crate::{
+    quota::{Algorithm, Quota},
+    time::Micros,
+    window::Window,
+};
 
 mod condition;
 mod key_part;
+mod pattern;
+pub mod text;
+mod validate;
 
 pub use condition::{Condition, Expect};
 pub use key_part::KeyPart;
+pub(crate) use pattern::first_segment;
+pub use pattern::{HostPattern, PathPattern, SEGMENTS_MAX};
+pub use validate::{
+    CONDITIONS_MAX, HITS_MAX, HOLD_MAX, KEY_PARTS_MAX, RuleError, TOLERANCE_PPM_MAX, VALUES_MAX,
+    WINDOW_MAX,
+};
+
+/// How far over its limit a rule may lead unless it says otherwise: 2 %.
+pub const TOLERANCE_PPM_DEFAULT: u32 = 20_000;
+
+/// How long a request may wait for the region unless the rule says otherwise.
+pub const HOLD_DEFAULT: Micros = Micros::from_millis(5);
+
+#[allow(clippy::panic, reason = "the compiler evaluates it")]
+const SECOND: Window = match Window::new(Micros::from_secs(1)) {
+    Some(window) => window,
+    None => panic!("a second is not zero"),
+};
 
 /// One rule, as it was written. Its name is its identity across revisions.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +69,50 @@ pub struct Rule {
     pub action: Action,
     /// How long a key stays denied once it has exceeded its limit.
     pub penalty: Micros,
+}
+
+impl Rule {
+    /// A rule that applies to every request, counts all of them together, and
+    /// has what a rule has that says no more than its limit.
+    pub fn new(name: impl Into<String>, quota: Quota) -> Self {
+        Self {
+            name: name.into(),
+            conditions: Vec::new(),
+            key: Vec::new(),
+            quota,
+            cost: 1,
+            count_denied: false,
+            scope: Scope::default(),
+            consistency: Consistency::default(),
+            local_cap: quota.limit.get(),
+            tolerance_ppm: TOLERANCE_PPM_DEFAULT,
+            hold: HOLD_DEFAULT,
+            on_failure: OnFailure::default(),
+            action: Action::default(),
+            penalty: Micros::ZERO,
+        }
+    }
+
+    /// A rule of which no more is understood than its name: it keeps its place
+    /// and applies to nothing.
+    pub fn unsupported(name: impl Into<String>) -> Self {
+        let quota = Quota::new(NonZeroU64::MIN, SECOND, Algorithm::default());
+        let mut rule = Self::new(name, quota);
+        rule.conditions.push(Condition::Unsupported);
+        rule
+    }
+
+    /// Whether all of it is understood. One that is not applies to nothing.
+    pub fn is_supported(&self) -> bool {
+        !self.conditions.contains(&Condition::Unsupported)
+    }
+
+    /// How many values name one of its counters: as many as its key has parts
+    /// that requests differ in.
+    pub fn arity(&self) -> usize {
+        let varies = |part: &&KeyPart| !matches!(part, KeyPart::Constant(_));
+        self.key.iter().filter(varies).count()
+    }
 }
 
 /// Among whom a limit is shared.

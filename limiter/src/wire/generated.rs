@@ -4,81 +4,106 @@ pub struct SyncRequest {
     /// Who speaks: a random number that is never used again.
     #[prost(fixed64, tag = "1")]
     pub source: u64,
-    /// Which of its lives: greater in every later one.
+    /// Grows with every message of the source, and from life to life.
     #[prost(fixed64, tag = "2")]
-    pub epoch: u64,
-    /// The rules it runs; 0 when it has none.
-    #[prost(uint64, tag = "3")]
-    pub rules_revision: u64,
+    pub message: u64,
     /// Its own clock as it sent this; comes back in the reply.
-    #[prost(uint64, tag = "4")]
+    #[prost(uint64, tag = "3")]
     pub sent_at_us: u64,
+    /// The rules it runs; 0 when it has none.
+    #[prost(uint64, tag = "4")]
+    pub rules_revision: u64,
     /// The place it runs in, for people to read.
     #[prost(string, tag = "5")]
     pub pop: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "6")]
     pub batches: ::prost::alloc::vec::Vec<Batch>,
+    #[prost(message, repeated, tag = "7")]
+    pub claims: ::prost::alloc::vec::Vec<ClaimGroup>,
 }
-/// What a source counted in one partition. Counts whole or not at all, and once
-/// however often it is sent: a source has one batch of a partition under way at
-/// a time, and sends it again, unchanged, until it is acknowledged.
+/// What a source counted in one partition. Counts whole or not at all. A source
+/// has one batch of a partition under way at a time, and sends it again,
+/// unchanged, until it is acknowledged.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Batch {
     #[prost(uint32, tag = "1")]
     pub partition: u32,
-    /// From 1, without a gap, in each partition and epoch.
-    #[prost(uint64, tag = "2")]
+    /// Which of the source's lives, in this partition: greater in every later one.
+    #[prost(fixed64, tag = "2")]
+    pub epoch: u64,
+    /// From 1, without a gap, in each life.
+    #[prost(uint64, tag = "3")]
     pub sequence: u64,
-    #[prost(message, repeated, tag = "3")]
-    pub groups: ::prost::alloc::vec::Vec<Group>,
+    #[prost(message, repeated, tag = "4")]
+    pub groups: ::prost::alloc::vec::Vec<CountGroup>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Group {
+pub struct CountGroup {
     /// RuleId of the rule.
     #[prost(fixed64, tag = "1")]
     pub rule: u64,
-    /// Window the hits were counted in, by the region's clock; 0: the present one.
+    /// The window the hits were counted in, by the region's clock; 0: the present.
     #[prost(uint64, tag = "2")]
     pub window: u64,
     /// 16 bytes a key, most significant first.
     #[prost(bytes = "bytes", tag = "3")]
     pub keys: ::prost::bytes::Bytes,
-    /// Hits admitted since the last batch.
+    /// Hits admitted.
     #[prost(uint64, repeated, tag = "4")]
     pub hits: ::prost::alloc::vec::Vec<u64>,
-    /// Hits asked for by requests since the last batch, admitted or not.
+    /// Of `hits`: admitted because nobody could be asked.
+    #[prost(uint64, repeated, tag = "5")]
+    pub leaked: ::prost::alloc::vec::Vec<u64>,
+}
+/// Where a source stands with some keys, once the batches of this message are
+/// counted.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ClaimGroup {
+    #[prost(fixed64, tag = "1")]
+    pub rule: u64,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub keys: ::prost::bytes::Bytes,
+    /// Lease tokens in hand.
+    #[prost(uint64, repeated, tag = "3")]
+    pub held_micro: ::prost::alloc::vec::Vec<u64>,
+    /// Hits admitted that are in no batch of this message and not yet acknowledged.
+    #[prost(uint64, repeated, tag = "4")]
+    pub unreported: ::prost::alloc::vec::Vec<u64>,
+    /// Hits that requests asked for since the last claim, admitted or not.
     #[prost(uint64, repeated, tag = "5")]
     pub offered: ::prost::alloc::vec::Vec<u64>,
-    /// Lease tokens in hand once `hits` are spent.
-    #[prost(uint64, repeated, tag = "6")]
-    pub held: ::prost::alloc::vec::Vec<u64>,
-    /// Of `hits`: admitted because nobody could be asked.
-    #[prost(uint64, repeated, tag = "7")]
-    pub leaked: ::prost::alloc::vec::Vec<u64>,
     /// Hits that requests are waiting for.
-    #[prost(uint64, repeated, tag = "8")]
+    #[prost(uint64, repeated, tag = "6")]
     pub wanted: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SyncReply {
-    /// The region's clock as it answered.
-    #[prost(uint64, tag = "1")]
-    pub now_us: u64,
-    /// `sent_at_us` of the request.
+    /// `message` and `sent_at_us` of the request.
+    #[prost(fixed64, tag = "1")]
+    pub message: u64,
     #[prost(uint64, tag = "2")]
     pub sent_at_us: u64,
-    /// The revision the region runs. Above the source's: `rules` is there.
+    /// The region's clock as it answered.
     #[prost(uint64, tag = "3")]
+    pub now_us: u64,
+    /// The revision the region runs. Not the source's: `rules` is there.
+    #[prost(uint64, tag = "4")]
     pub rules_revision: u64,
-    #[prost(message, optional, tag = "4")]
+    #[prost(message, optional, tag = "5")]
     pub rules: ::core::option::Option<RuleSet>,
-    #[prost(message, repeated, tag = "5")]
-    pub acks: ::prost::alloc::vec::Vec<Ack>,
-    /// Counters without anything left, for sources that have not met them yet.
     #[prost(message, repeated, tag = "6")]
-    pub saturated: ::prost::alloc::vec::Vec<Saturated>,
+    pub acks: ::prost::alloc::vec::Vec<Ack>,
+    #[prost(message, repeated, tag = "7")]
+    pub leases: ::prost::alloc::vec::Vec<LeaseGroup>,
+    /// Sources that the region has heard of lately.
+    #[prost(uint32, tag = "8")]
+    pub sources: u32,
+    /// Keys that came close to their limit since the source was last answered:
+    /// 16 bytes each. A source that has not met them yet starts without credit.
+    #[prost(bytes = "bytes", tag = "9")]
+    pub crowded: ::prost::bytes::Bytes,
 }
-#[derive(Clone, PartialEq, ::prost::Message)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ack {
     #[prost(uint32, tag = "1")]
     pub partition: u32,
@@ -88,8 +113,6 @@ pub struct Ack {
     pub status: i32,
     #[prost(uint64, tag = "4")]
     pub expected: u64,
-    #[prost(message, repeated, tag = "5")]
-    pub leases: ::prost::alloc::vec::Vec<LeaseGroup>,
 }
 /// Nested message and enum types in `Ack`.
 pub mod ack {
@@ -101,14 +124,14 @@ pub mod ack {
         Counted = 1,
         /// Was counted before.
         Duplicate = 2,
-        /// A later life of the source has spoken already; nothing was counted.
+        /// A later life of the source has spoken already; nothing was counted. The
+        /// source starts a new life and sends it again as sequence 1.
         StaleEpoch = 3,
-        /// `expected` has not come yet; nothing was counted.
+        /// `expected` has not come yet; nothing was counted. As above.
         Gap = 4,
-        /// A window lies in the future; nothing was counted.
+        /// A window lies in the future; nothing was counted. The source sends it
+        /// again without windows.
         Future = 5,
-        /// The region is short of room or time; send it again later.
-        Overloaded = 6,
     }
     impl Status {
         /// String value of the enum field names used in the ProtoBuf definition.
@@ -123,7 +146,6 @@ pub mod ack {
                 Self::StaleEpoch => "STALE_EPOCH",
                 Self::Gap => "GAP",
                 Self::Future => "FUTURE",
-                Self::Overloaded => "OVERLOADED",
             }
         }
         /// Creates an enum from field names used in the ProtoBuf definition.
@@ -135,14 +157,13 @@ pub mod ack {
                 "STALE_EPOCH" => Some(Self::StaleEpoch),
                 "GAP" => Some(Self::Gap),
                 "FUTURE" => Some(Self::Future),
-                "OVERLOADED" => Some(Self::Overloaded),
                 _ => None,
             }
         }
     }
 }
 /// What the source may admit from now on: these amounts replace what it held
-/// when it built the batch.
+/// when it made the claim. Times count from `sent_at_us`.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct LeaseGroup {
     #[prost(fixed64, tag = "1")]
@@ -151,30 +172,26 @@ pub struct LeaseGroup {
     pub keys: ::prost::bytes::Bytes,
     /// Tokens in hand.
     #[prost(uint64, repeated, tag = "3")]
-    pub tokens: ::prost::alloc::vec::Vec<u64>,
+    pub tokens_micro: ::prost::alloc::vec::Vec<u64>,
     /// Tokens that come in each second.
     #[prost(uint64, repeated, tag = "4")]
-    pub rates: ::prost::alloc::vec::Vec<u64>,
-    /// Milliseconds from the reply's clock until the lease expires.
+    pub rate_micro: ::prost::alloc::vec::Vec<u64>,
+    /// Milliseconds until the lease expires.
     #[prost(uint64, repeated, tag = "5")]
     pub ttl_ms: ::prost::alloc::vec::Vec<u64>,
-    /// Milliseconds from the reply's clock until it is of use to ask again.
+    /// Milliseconds until it is of use to ask again.
     #[prost(uint64, repeated, tag = "6")]
     pub quiet_ms: ::prost::alloc::vec::Vec<u64>,
-    /// Tokens a second that are the source's share while the region is away.
+    /// Tokens a second to go on with while the region is away; 0: there was
+    /// plenty left, the local cap will do.
     #[prost(uint64, repeated, tag = "7")]
-    pub shares: ::prost::alloc::vec::Vec<u64>,
+    pub share_micro: ::prost::alloc::vec::Vec<u64>,
     /// Hits left of the limit, over all sources.
     #[prost(uint64, repeated, tag = "8")]
     pub remaining: ::prost::alloc::vec::Vec<u64>,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Saturated {
-    #[prost(bytes = "bytes", tag = "1")]
-    pub keys: ::prost::bytes::Bytes,
-    /// One for each key: milliseconds from the reply's clock until then.
-    #[prost(uint64, repeated, tag = "2")]
-    pub quiet_ms: ::prost::alloc::vec::Vec<u64>,
+    /// Milliseconds until the whole limit is there again.
+    #[prost(uint64, repeated, tag = "9")]
+    pub reset_ms: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RuleSet {
@@ -229,6 +246,11 @@ pub struct Rule {
     pub action: i32,
     #[prost(uint64, tag = "18")]
     pub penalty_us: u64,
+    /// A bit for each feature without which the rule would mean something else. A
+    /// reader that does not know one of them, or meets a kind or an enum value
+    /// that it does not know, applies the rule to nothing. No bit is in use yet.
+    #[prost(uint64, tag = "19")]
+    pub requires: u64,
 }
 /// Nested message and enum types in `Rule`.
 pub mod rule {
@@ -410,6 +432,7 @@ pub struct HeaderCondition {
 pub mod header_condition {
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Expect {
+        /// false: absent.
         #[prost(bool, tag = "2")]
         Present(bool),
         #[prost(message, tag = "3")]

@@ -6,5 +6,7 @@
     reason = "made from proto/sync.proto, where the words are"
 )]
 mod generated;
+mod rules;
 
 pub use generated::*;
+pub use rules::{FieldError, RulesError};

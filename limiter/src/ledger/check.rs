@@ -1,0 +1,133 @@
+//! A request decided here, by the books alone.
+
+use alloc::vec::Vec;
+
+use super::{Journal, Ledger, record::Record};
+use crate::{
+    count::Count,
+    decision::{Decision, Tier, Verdict},
+    quota::Quota,
+    request::{Hit, Query},
+    rule::{Action, Rule},
+    time::Timestamp,
+    wire::{Batch, CountGroup},
+};
+
+impl Ledger {
+    /// Decides one request here, exactly, and counts it if it is allowed: under
+    /// all of the rules that apply, or under none. What is lent counts as spent.
+    /// Never holds.
+    pub fn check(&mut self, query: &Query, now: Timestamp, journal: &mut dyn Journal) -> Verdict {
+        let mut least: Option<Decision> = None;
+        let mut denied: Option<Decision> = None;
+        let mut shadowed = false;
+        for hit in &query.hits {
+            let Some(rule) = query.rules.rule(hit.rule) else {
+                continue;
+            };
+            let decision = self.look(rule, hit, now);
+            if decision.retry_after.is_none() && decision.remaining >= hit.cost {
+                if least.is_none_or(|known| decision.remaining < known.remaining) {
+                    least = Some(decision);
+                }
+            } else if rule.action == Action::Shadow {
+                shadowed = true;
+            } else if denied.is_none_or(|known| frees_later(&decision, &known)) {
+                denied = Some(decision);
+            }
+        }
+        if let Some(decision) = denied {
+            return Verdict::Deny(decision);
+        }
+        for hit in &query.hits {
+            self.spend(query, hit, now, journal);
+        }
+        least.map_or(Verdict::Pass, |decision| {
+            let left = query.hits.iter().find(|hit| hit.rule == decision.rule);
+            let cost = left.map_or(0, |hit| hit.cost);
+            let remaining = decision.remaining.saturating_sub(cost);
+            Verdict::Allow(Decision {
+                remaining,
+                shadowed,
+                ..decision
+            })
+        })
+    }
+
+    /// What the books say of one hit: `remaining` before it is spent, and
+    /// `retry_after` only if it does not fit.
+    fn look(&self, rule: &Rule, hit: &Hit, now: Timestamp) -> Decision {
+        let quota = &rule.quota;
+        let shard = self.shards.get(hit.key.partition() as usize);
+        let count = shard.map_or_else(Count::default, |shard| shard.count_of(hit.key));
+        let lent = shard
+            .map_or(0, |shard| shard.loans.lent(hit.key, now))
+            .div_ceil(1_000_000);
+        let remaining = count.remaining(quota, now).saturating_sub(lent);
+        let fits = remaining >= hit.cost;
+        Decision {
+            rule: hit.rule,
+            limit: quota.limit.get(),
+            remaining,
+            reset_after: count.reset_after(quota, now),
+            retry_after: if fits {
+                None
+            } else {
+                wait(&count, quota, hit.cost, lent, now)
+            },
+            tier: Tier::Region,
+            shadowed: false,
+        }
+    }
+
+    fn spend(&mut self, query: &Query, hit: &Hit, now: Timestamp, journal: &mut dyn Journal) {
+        let (Some(rule), Some(shard)) = (
+            query.rules.id(hit.rule),
+            self.shards.get_mut(hit.key.partition() as usize),
+        ) else {
+            return;
+        };
+        let group = CountGroup {
+            rule: rule.0,
+            window: 0,
+            keys: Vec::from(hit.key.to_bytes()).into(),
+            hits: Vec::from([hit.cost]),
+            leaked: Vec::new(),
+        };
+        let batch = Batch {
+            partition: hit.key.partition(),
+            groups: Vec::from([group]),
+            ..Batch::default()
+        };
+        let record = Record::counted(0, batch, now);
+        shard.contains = journal.append(&record.to_bytes());
+        if let Some(batch) = &record.batch {
+            shard.count(0, batch, &self.kinds, now);
+        }
+    }
+}
+
+/// When a cost will fit if nobody else comes and what is lent is spent.
+fn wait(
+    count: &Count,
+    quota: &Quota,
+    cost: u64,
+    lent: u64,
+    now: Timestamp,
+) -> Option<crate::time::Micros> {
+    if cost > quota.capacity() {
+        return None;
+    }
+    let mut spent = *count;
+    spent.add(quota, lent, now);
+    spent.retry_after(quota, cost, now)
+}
+
+/// Of two denials, the one that names the later time is the one to give.
+fn frees_later(one: &Decision, other: &Decision) -> bool {
+    match (one.retry_after, other.retry_after) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(one), Some(other)) => one > other,
+    }
+}

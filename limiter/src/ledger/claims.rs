@@ -1,0 +1,169 @@
+//! What a source says of itself: whether it is well-formed, and what it is lent.
+
+use alloc::vec::Vec;
+
+use super::{
+    Ledger, SyncError,
+    lend::{self, HIT, Own, State, Terms},
+    loans::{self, Claim},
+    shard::keys,
+};
+use crate::{
+    count::Count,
+    key::{CounterKey, PARTITIONS, RuleId},
+    quota::Algorithm,
+    rule::Rule,
+    time::Timestamp,
+    wire::{ClaimGroup, LeaseGroup, SyncRequest},
+};
+
+/// Finds what is wrong with a message, before any of it is taken in.
+pub(super) fn validate(request: &SyncRequest) -> Result<(), SyncError> {
+    for (index, batch) in request.batches.iter().enumerate() {
+        let error = |group, what| SyncError {
+            part: "batch",
+            index,
+            group,
+            what,
+        };
+        if batch.partition >= PARTITIONS {
+            return Err(error(0, "there is no such partition"));
+        }
+        for (place, group) in batch.groups.iter().enumerate() {
+            let columns = [&group.hits, &group.leaked];
+            fits(&group.keys, &columns).map_err(|what| error(place, what))?;
+            if keys(&group.keys).any(|key| key.partition() != batch.partition) {
+                return Err(error(place, "a key belongs to another partition"));
+            }
+        }
+    }
+    for (index, group) in request.claims.iter().enumerate() {
+        let columns = [
+            &group.held_micro,
+            &group.unreported,
+            &group.offered,
+            &group.wanted,
+        ];
+        fits(&group.keys, &columns).map_err(|what| SyncError {
+            part: "claim",
+            index,
+            group: 0,
+            what,
+        })?;
+    }
+    Ok(())
+}
+
+fn fits(keys: &[u8], columns: &[&Vec<u64>]) -> Result<(), &'static str> {
+    let (keys, rest) = keys.as_chunks::<16>();
+    if !rest.is_empty() {
+        return Err("the keys are not a multiple of 16 bytes");
+    }
+    if columns
+        .iter()
+        .any(|column| !column.is_empty() && column.len() != keys.len())
+    {
+        return Err("a column has another length than the keys: leave it out or fill it");
+    }
+    Ok(())
+}
+
+impl Ledger {
+    /// Answers claims: one lease group for each claim group whose rule is known.
+    pub(super) fn lend(
+        &mut self,
+        source: u64,
+        message: u64,
+        groups: &[ClaimGroup],
+        now: Timestamp,
+    ) -> Vec<LeaseGroup> {
+        let mut leases = Vec::with_capacity(groups.len());
+        for group in groups {
+            let mut lease = LeaseGroup {
+                rule: group.rule,
+                ..LeaseGroup::default()
+            };
+            let rules = self.rules.clone();
+            let rule = self
+                .kinds
+                .of_rule(RuleId(group.rule))
+                .and_then(|(_, at)| rules.rule(at));
+            let Some(rule) = rule else {
+                continue;
+            };
+            let mut answered = Vec::with_capacity(group.keys.len());
+            for (place, key) in keys(&group.keys).enumerate() {
+                let claim = claim(source, message, group, place);
+                if let Some((count, terms)) = self.answer(rule, key, &claim, now) {
+                    answered.extend_from_slice(&key.to_bytes());
+                    push(&mut lease, &terms, rule, &count, now);
+                }
+            }
+            lease.keys = answered.into();
+            leases.push(lease);
+        }
+        leases
+    }
+
+    fn answer(
+        &mut self,
+        rule: &Rule,
+        key: CounterKey,
+        claim: &Claim,
+        now: Timestamp,
+    ) -> Option<(Count, Terms)> {
+        let shard = self.shards.get_mut(key.partition() as usize)?;
+        let count = shard.count_of(key);
+        let state = state(rule, &count, claim.wanted, now);
+        let own = Own {
+            held: claim.held,
+            unreported: claim.unreported,
+            wanted: claim.wanted,
+        };
+        let terms = loans::answer(shard.loans.of(key), claim, now, |standing| {
+            lend::terms(&state, standing, &own)
+        })?;
+        Some((count, terms))
+    }
+}
+
+/// What a key's books come to.
+fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
+    let quota = &rule.quota;
+    let cost = wanted.div_ceil(HIT).max(1);
+    let limit = quota.limit.get();
+    let left = quota.window.reset_after(now);
+    State {
+        room: count.room_micro(quota, now),
+        freed: count.freed_per_second(quota, now),
+        wait: count.retry_after(quota, cost, now).unwrap_or(left),
+        ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
+        limit_rate: loans::share(limit, 1_000_000_000_000, quota.window.length().get()),
+        tolerance: limit.saturating_mul(u64::from(rule.tolerance_ppm)),
+    }
+}
+
+fn claim(source: u64, message: u64, group: &ClaimGroup, place: usize) -> Claim {
+    let value = |column: &Vec<u64>| column.get(place).copied().unwrap_or(0);
+    let hits = |column: &Vec<u64>| value(column).saturating_mul(HIT);
+    Claim {
+        source,
+        message,
+        held: value(&group.held_micro),
+        unreported: hits(&group.unreported),
+        offered: hits(&group.offered),
+        wanted: hits(&group.wanted),
+    }
+}
+
+fn push(lease: &mut LeaseGroup, terms: &Terms, rule: &Rule, count: &Count, now: Timestamp) {
+    lease.tokens_micro.push(terms.tokens);
+    lease.rate_micro.push(terms.rate);
+    lease.ttl_ms.push(terms.ttl.get() / 1_000);
+    lease.quiet_ms.push(terms.quiet.as_millis_ceil());
+    lease.share_micro.push(terms.share);
+    lease.remaining.push(count.remaining(&rule.quota, now));
+    lease
+        .reset_ms
+        .push(count.reset_after(&rule.quota, now).as_millis_ceil());
+}

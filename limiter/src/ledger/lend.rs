@@ -1,0 +1,184 @@
+//! How much to lend: the terms of one loan, given what is left and who else
+//! wants it.
+//!
+//! With plenty left, a source gets tokens for what it is likely to spend until
+//! it is next heard of. When there is less, it gets its share of what is left,
+//! and of the rate at which more becomes free, in proportion to its demand. When
+//! its share would not come to one hit before it is next heard of, it gets what
+//! its waiting requests need if that is there, and is else told when it is of
+//! use to ask again; what becomes free meanwhile goes to whoever asks next.
+//!
+//! All amounts are millionths of a hit.
+
+use super::loans::{per_second, share};
+use crate::time::Micros;
+
+/// One hit.
+pub(super) const HIT: u64 = 1_000_000;
+
+/// How long a loan should last: the time between two flushes, and then some.
+const HORIZON: Micros = Micros::from_millis(1_500);
+
+/// How long a loan of tokens lasts while there is plenty left.
+const TTL_AMPLE: Micros = Micros::from_secs(30);
+
+/// How long a loan lasts when there is little left: two flushes, so that one
+/// may be lost.
+const TTL_SCARCE: Micros = Micros::from_millis(2_500);
+
+/// The longest a source is kept from asking while others may give back.
+const QUIET_MAX: Micros = Micros::from_secs(1);
+
+/// The longest a source is kept from asking when nobody has anything to give
+/// back.
+const QUIET_HOPELESS: Micros = Micros::from_secs(10);
+
+/// What a source may do with a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Terms {
+    /// In hand from now on.
+    pub(super) tokens: u64,
+    /// Coming in each second.
+    pub(super) rate: u64,
+    /// How long both hold.
+    pub(super) ttl: Micros,
+    /// How long it is of no use to ask again.
+    pub(super) quiet: Micros,
+    /// A second, to go on with while the region is away; 0: no need to be told.
+    pub(super) share: u64,
+}
+
+/// The state of a key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct State {
+    /// Left of the limit by the books; negative when overspent.
+    pub(super) room: i64,
+    /// Becoming free each second.
+    pub(super) freed: u64,
+    /// How long until a request of the wanted cost would be allowed if nobody
+    /// else came and nothing were lent.
+    pub(super) wait: Micros,
+    /// How long until what is lent now would no longer count: the end of a
+    /// fixed window.
+    pub(super) ends: Option<Micros>,
+    /// The limit, a second.
+    pub(super) limit_rate: u64,
+    /// How far over the limit lending may go.
+    pub(super) tolerance: u64,
+}
+
+/// A claim among the others on a key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Standing {
+    /// Lent to others and not accounted for.
+    pub(super) lent: u64,
+    /// Of that, likely to be given back unspent.
+    pub(super) idle: u64,
+    /// Lent to others as rates, a second.
+    pub(super) rates: u64,
+    /// This source's demand a second.
+    pub(super) demand: u64,
+    /// Everybody's, its own with them.
+    pub(super) all_demand: u64,
+    /// Sources with a loan, itself with them.
+    pub(super) sources: u64,
+}
+
+/// What the source itself brings.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Own {
+    pub(super) held: u64,
+    pub(super) unreported: u64,
+    pub(super) wanted: u64,
+}
+
+/// The terms of a loan.
+pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
+    let free = free(state, standing, own);
+    let fair = share(free, standing.demand, standing.all_demand)
+        .max(free / standing.sources.max(1).saturating_mul(2))
+        .min(free);
+    let need = per_second(standing.demand, HORIZON)
+        .saturating_add(own.wanted)
+        .saturating_add(2 * HIT);
+    let mut terms = if fair >= need {
+        Terms {
+            tokens: need,
+            ttl: TTL_AMPLE,
+            ..Terms::default()
+        }
+    } else {
+        scarce(state, standing, own, free, fair)
+    };
+    if let Some(ends) = state.ends {
+        terms.ttl = terms.ttl.min(ends);
+    }
+    terms
+}
+
+/// What may be lent to this source, with what it holds already.
+fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
+    let over = if state.freed > 0 {
+        standing.idle.saturating_add(own.held).min(state.tolerance)
+    } else {
+        0
+    };
+    let owed = standing.lent.saturating_add(own.unreported);
+    let free = i128::from(state.room) + i128::from(over) - i128::from(owed);
+    u64::try_from(free.max(0)).unwrap_or(u64::MAX)
+}
+
+/// The terms when there is not enough for everybody.
+fn scarce(state: &State, standing: &Standing, own: &Own, free: u64, fair: u64) -> Terms {
+    let fallback = share(state.limit_rate, standing.demand, standing.all_demand);
+    let rate = share(state.freed, standing.demand, standing.all_demand)
+        .min(state.freed.saturating_sub(standing.rates));
+    let base = Terms {
+        ttl: TTL_SCARCE,
+        share: fallback.max(1),
+        ..Terms::default()
+    };
+    if per_second(rate, TTL_SCARCE).saturating_add(fair) >= HIT && rate > 0 {
+        let tokens = fair.max(own.wanted.min(free));
+        return Terms {
+            tokens,
+            rate,
+            quiet: TTL_SCARCE,
+            ..base
+        };
+    }
+    if own.wanted > 0 && free >= own.wanted {
+        return Terms {
+            tokens: own.wanted.max(fair),
+            ..base
+        };
+    }
+    if fair >= HIT {
+        return Terms {
+            tokens: fair,
+            ..base
+        };
+    }
+    Terms {
+        quiet: quiet(state, standing),
+        ..base
+    }
+}
+
+/// How long it is of no use to ask: until enough will have become free for one
+/// of those who ask, or until the books say so if nothing is out on loan.
+fn quiet(state: &State, standing: &Standing) -> Micros {
+    let turn = share(
+        HIT,
+        standing.sources.saturating_mul(1_000_000),
+        state.freed.saturating_mul(4),
+    );
+    if standing.lent == 0 && state.freed == 0 {
+        return state.wait.min(QUIET_HOPELESS).max(Micros::from_millis(1));
+    }
+    if state.freed == 0 {
+        QUIET_MAX
+    } else {
+        Micros::new(turn).min(QUIET_MAX)
+    }
+}

@@ -1,0 +1,214 @@
+//! What the region has lent, and to whom.
+//!
+//! A loan is what one source may admit of one key without asking. Until it is
+//! accounted for it counts as spent. It is not on record: a loan that a crash
+//! forgets expires at its source within seconds.
+
+use ahash::RandomState;
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+
+use super::lend::{Standing, Terms};
+use crate::{
+    key::CounterKey,
+    time::{Micros, Timestamp},
+};
+
+/// How long after its expiry a loan still counts as spent: a source reports what
+/// it spent within a flush interval, and once more if the report is lost.
+pub(super) const GRACE: Micros = Micros::from_millis(2_500);
+
+/// How fast an estimate of demand follows what is reported.
+const DEMAND_MEMORY: Micros = Micros::from_millis(1_500);
+
+/// What one source holds of one key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loan {
+    source: u64,
+    /// The message that was answered with it.
+    message: u64,
+    /// When it was made.
+    at: Timestamp,
+    /// What it allows.
+    pub(super) terms: Terms,
+    /// Millionths of hits admitted and not yet in the books.
+    unreported: u64,
+    /// What the source still held of the loan before, in millionths.
+    held: u64,
+    /// Millionths of hits asked for each second.
+    demand: u64,
+}
+
+/// A source's claim on a key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Claim {
+    pub(super) source: u64,
+    pub(super) message: u64,
+    /// Millionths of a hit, as all amounts here.
+    pub(super) held: u64,
+    pub(super) unreported: u64,
+    pub(super) offered: u64,
+    pub(super) wanted: u64,
+}
+
+/// All loans of a partition.
+pub(super) struct Loans {
+    by_key: HashMap<CounterKey, Vec<Loan>, RandomState>,
+}
+
+impl Loans {
+    pub(super) const fn new(hash: RandomState) -> Self {
+        Self {
+            by_key: HashMap::with_hasher(hash),
+        }
+    }
+
+    /// The loans on a key.
+    pub(super) fn of(&mut self, key: CounterKey) -> &mut Vec<Loan> {
+        self.by_key.entry(key).or_default()
+    }
+
+    /// Millionths of hits of a key that are lent and not accounted for.
+    pub(super) fn lent(&self, key: CounterKey, now: Timestamp) -> u64 {
+        self.by_key.get(&key).map_or(0, |loans| {
+            loans
+                .iter()
+                .fold(0, |sum: u64, loan| sum.saturating_add(loan.lent(now)))
+        })
+    }
+
+    /// Forgets all loans of every key: new rules, new terms.
+    pub(super) fn recall(&mut self) {
+        self.by_key.clear();
+    }
+
+    /// Forgets loans that are over.
+    pub(super) fn sweep(&mut self, now: Timestamp) {
+        self.by_key.retain(|_, loans| {
+            loans.retain(|loan| !loan.is_over(now));
+            !loans.is_empty()
+        });
+    }
+}
+
+impl Loan {
+    /// The most that can have been admitted on it and is not in the books.
+    pub(super) fn lent(&self, now: Timestamp) -> u64 {
+        if self.is_over(now) {
+            return 0;
+        }
+        let lasted = now.since(self.at).min(self.terms.ttl);
+        self.unreported
+            .saturating_add(self.terms.tokens)
+            .saturating_add(per_second(self.terms.rate, lasted))
+    }
+
+    /// What its source has likely not spent, and will not before it reports:
+    /// what it could not spend last time either.
+    fn idle(&self, now: Timestamp) -> u64 {
+        if self.is_live(now) {
+            self.held.min(self.terms.tokens)
+        } else {
+            0
+        }
+    }
+
+    fn is_live(&self, now: Timestamp) -> bool {
+        now.since(self.at) < self.terms.ttl
+    }
+
+    fn is_over(&self, now: Timestamp) -> bool {
+        now.since(self.at) >= self.terms.ttl.plus(GRACE)
+    }
+
+    /// The demand of its source, which fades when it is not heard of.
+    fn demand(&self, now: Timestamp) -> u64 {
+        let silent = now.since(self.at).get();
+        let patience = DEMAND_MEMORY.get();
+        if silent <= patience {
+            self.demand
+        } else {
+            share(self.demand, patience, silent)
+        }
+    }
+}
+
+/// Answers a claim: finds what it has to be weighed against, has `decide` name
+/// the terms, and notes the loan. None if a later message of the source has been
+/// answered already.
+pub(super) fn answer(
+    loans: &mut Vec<Loan>,
+    claim: &Claim,
+    now: Timestamp,
+    decide: impl FnOnce(&Standing) -> Terms,
+) -> Option<Terms> {
+    let place = loans.iter().position(|loan| loan.source == claim.source);
+    let before = place.and_then(|place| loans.get(place)).copied();
+    if let Some(loan) = before
+        && loan.message >= claim.message
+    {
+        return (loan.message == claim.message).then_some(loan.terms);
+    }
+    let demand = demand_after(before.as_ref(), claim, now);
+    let terms = decide(&standing(loans, claim, demand, now));
+    let loan = Loan {
+        source: claim.source,
+        message: claim.message,
+        at: now,
+        terms,
+        unreported: claim.unreported,
+        held: claim.held,
+        demand,
+    };
+    match place.and_then(|place| loans.get_mut(place)) {
+        Some(known) => *known = loan,
+        None => loans.push(loan),
+    }
+    Some(terms)
+}
+
+/// What a claim is weighed against.
+fn standing(loans: &[Loan], claim: &Claim, demand: u64, now: Timestamp) -> Standing {
+    let mut standing = Standing {
+        demand,
+        all_demand: demand,
+        sources: 1,
+        ..Standing::default()
+    };
+    let others = loans
+        .iter()
+        .filter(|loan| loan.source != claim.source && !loan.is_over(now));
+    for loan in others {
+        standing.lent = standing.lent.saturating_add(loan.lent(now));
+        standing.idle = standing.idle.saturating_add(loan.idle(now));
+        standing.all_demand = standing.all_demand.saturating_add(loan.demand(now));
+        standing.sources = standing.sources.saturating_add(1);
+        if loan.is_live(now) {
+            standing.rates = standing.rates.saturating_add(loan.terms.rate);
+        }
+    }
+    standing
+}
+
+/// The demand of a source, once what it reports is taken in.
+fn demand_after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> u64 {
+    let Some(loan) = before else {
+        return claim.offered;
+    };
+    let passed = now.since(loan.at).get();
+    let memory = DEMAND_MEMORY.get();
+    let faded = share(loan.demand, memory, memory.saturating_add(passed));
+    let fresh = share(claim.offered, 1_000_000, memory.saturating_add(passed));
+    faded.saturating_add(fresh)
+}
+
+/// `rate` a second, for `span`.
+pub(super) fn per_second(rate: u64, span: Micros) -> u64 {
+    share(rate, span.get(), 1_000_000)
+}
+
+/// `amount × part / whole`, rounded down; nothing of nothing.
+pub(super) fn share(amount: u64, part: u64, whole: u64) -> u64 {
+    let product = u128::from(amount) * u128::from(part);
+    u64::try_from(product.checked_div(u128::from(whole)).unwrap_or(0)).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,211 @@
+//! One partition of the books: its counts, who has been counted how far, and
+//! what is lent on them.
+
+use ahash::RandomState;
+use hashbrown::{HashMap, HashTable, hash_table::Entry};
+
+use super::{
+    kind::{KindIndex, Kinds},
+    loans::Loans,
+};
+use crate::{
+    count::Count,
+    key::{CounterKey, RuleId},
+    quota::Quota,
+    time::{Micros, Timestamp},
+    window::WindowIndex,
+    wire::{Ack, Batch, CountGroup, ack::Status},
+};
+
+/// How long a source may be silent before its sequence is forgotten. A batch
+/// that is sent again later than this starts a new life of the source.
+pub(super) const SEQUENCE_MEMORY: Micros = Micros::from_secs(24 * 3_600);
+
+/// A count under its key: 48 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) key: CounterKey,
+    pub(super) count: Count,
+    pub(super) kind: KindIndex,
+}
+
+/// How far a source has been counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) epoch: u64,
+    pub(super) sequence: u64,
+    pub(super) heard: Timestamp,
+}
+
+/// One partition of the books.
+pub(super) struct Shard {
+    /// The position of the last record it has taken in.
+    pub(super) contains: u64,
+    slots: HashTable<Slot>,
+    pub(super) marks: HashMap<u64, Mark, RandomState>,
+    /// Hits by rule since the beginning.
+    pub(super) books: HashMap<RuleId, u64, RandomState>,
+    pub(super) loans: Loans,
+    hash: RandomState,
+}
+
+impl Shard {
+    pub(super) fn new(hash: &RandomState) -> Self {
+        Self {
+            contains: 0,
+            slots: HashTable::new(),
+            marks: HashMap::with_hasher(hash.clone()),
+            books: HashMap::with_hasher(hash.clone()),
+            loans: Loans::new(hash.clone()),
+            hash: hash.clone(),
+        }
+    }
+
+    /// Where a batch stands: to be counted, or why not.
+    pub(super) fn judge(&self, source: u64, batch: &Batch, kinds: &Kinds, now: Timestamp) -> Ack {
+        let mark = self.marks.get(&source);
+        let next = match mark {
+            Some(mark) if mark.epoch == batch.epoch => mark.sequence.saturating_add(1),
+            _ => 1,
+        };
+        let status = if mark.is_some_and(|mark| mark.epoch > batch.epoch) {
+            Status::StaleEpoch
+        } else if batch.sequence < next {
+            Status::Duplicate
+        } else if batch.sequence > next {
+            Status::Gap
+        } else if batch
+            .groups
+            .iter()
+            .any(|group| in_the_future(group, kinds, now))
+        {
+            Status::Future
+        } else {
+            Status::Counted
+        };
+        Ack {
+            partition: batch.partition,
+            sequence: batch.sequence,
+            status: status.into(),
+            expected: next,
+        }
+    }
+
+    /// Counts a batch that was judged fit.
+    pub(super) fn count(&mut self, source: u64, batch: &Batch, kinds: &Kinds, now: Timestamp) {
+        if source != 0 {
+            let mark = Mark {
+                epoch: batch.epoch,
+                sequence: batch.sequence,
+                heard: now,
+            };
+            self.marks.insert(source, mark);
+        }
+        for group in &batch.groups {
+            self.count_group(group, kinds, now);
+        }
+    }
+
+    fn count_group(&mut self, group: &CountGroup, kinds: &Kinds, now: Timestamp) {
+        let rule = RuleId(group.rule);
+        let sum = group
+            .hits
+            .iter()
+            .fold(0_u64, |sum, hits| sum.saturating_add(*hits));
+        let book = self.books.entry(rule).or_insert(0);
+        *book = book.saturating_add(sum);
+        let Some((index, kind)) = kinds
+            .of_rule(rule)
+            .and_then(|(index, _)| Some((index, kinds.get(index)?)))
+        else {
+            return;
+        };
+        for (key, hits) in keys(&group.keys).zip(&group.hits) {
+            let count = self.slot(key, index);
+            match group.window {
+                0 => count.add(&kind.quota, *hits, now),
+                window => {
+                    count.add_late(&kind.quota, WindowIndex(window), *hits, now);
+                }
+            }
+        }
+    }
+
+    /// The count of a key, fresh if there was none.
+    pub(super) fn slot(&mut self, key: CounterKey, kind: KindIndex) -> &mut Count {
+        let hash = &self.hash;
+        let entry = self.slots.entry(
+            hash.hash_one(key.0),
+            |slot| slot.key == key,
+            |slot| hash.hash_one(slot.key.0),
+        );
+        let slot = match entry {
+            Entry::Occupied(slot) => slot.into_mut(),
+            Entry::Vacant(place) => place
+                .insert(Slot {
+                    key,
+                    count: Count::default(),
+                    kind,
+                })
+                .into_mut(),
+        };
+        &mut slot.count
+    }
+
+    /// The count of a key as it is; a fresh one if there is none.
+    pub(super) fn count_of(&self, key: CounterKey) -> Count {
+        self.slots
+            .find(self.hash.hash_one(key.0), |slot| slot.key == key)
+            .map_or_else(Count::default, |slot| slot.count)
+    }
+
+    /// Forgets counts that are spent, loans that ran out, and sources that have
+    /// long been silent.
+    pub(super) fn sweep(&mut self, kinds: &Kinds, now: Timestamp) {
+        self.slots.retain(|slot| {
+            kinds
+                .get(slot.kind)
+                .is_some_and(|kind| !slot.count.is_spent(&kind.quota, now))
+        });
+        let few = self.slots.len().saturating_mul(4) < self.slots.capacity();
+        if few {
+            let hash = &self.hash;
+            self.slots.shrink_to_fit(|slot| hash.hash_one(slot.key.0));
+        }
+        self.marks
+            .retain(|_, mark| now.since(mark.heard) < SEQUENCE_MEMORY);
+        self.loans.sweep(now);
+    }
+
+    /// Puts back a slot from a snapshot.
+    pub(super) fn put(&mut self, slot: Slot) {
+        *self.slot(slot.key, slot.kind) = slot.count;
+    }
+
+    pub(super) fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+/// The keys of a column: sixteen bytes each.
+pub(super) fn keys(column: &[u8]) -> impl Iterator<Item = CounterKey> {
+    column
+        .as_chunks()
+        .0
+        .iter()
+        .map(|bytes| CounterKey::from_bytes(*bytes))
+}
+
+/// Whether a group was counted in a window that is yet to come. The very next
+/// one is let pass: two clocks never quite agree.
+fn in_the_future(group: &CountGroup, kinds: &Kinds, now: Timestamp) -> bool {
+    let quota: Option<&Quota> = kinds
+        .of_rule(RuleId(group.rule))
+        .and_then(|(index, _)| kinds.get(index))
+        .map(|kind| &kind.quota);
+    quota.is_some_and(|quota| group.window > quota.window.index(now).0.saturating_add(1))
+}

@@ -1,0 +1,255 @@
+//! What makes a rule one that can be enforced.
+
+use alloc::string::String;
+
+use super::{Condition, Expect, HostPattern, KeyPart, PathPattern, Rule, text, text::TextError};
+use crate::time::Micros;
+
+/// The largest limit, burst or cost: a lease carries millionths of a hit.
+pub const HITS_MAX: u64 = 1_000_000_000_000;
+
+/// The longest window or penalty: a leap year.
+pub const WINDOW_MAX: Micros = Micros::from_secs(366 * 86_400);
+
+/// The longest that a request may be held for the region.
+pub const HOLD_MAX: Micros = Micros::from_secs(10);
+
+/// The most that a rule may be over its limit, in millionths of it: all of it.
+pub const TOLERANCE_PPM_MAX: u32 = 1_000_000;
+
+/// The most conditions a rule may have.
+pub const CONDITIONS_MAX: usize = 32;
+
+/// The most values a condition may list.
+pub const VALUES_MAX: usize = 1_000;
+
+/// The most parts a key may have.
+pub const KEY_PARTS_MAX: usize = 16;
+
+/// Why a rule cannot be enforced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RuleError {
+    /// Its name.
+    #[error("name: {0}")]
+    Name(TextError),
+    /// A text in a condition.
+    #[error("condition: {0}")]
+    Condition(TextError),
+    /// A condition with nothing to compare with, or too much.
+    #[error("a condition lists 1 to {VALUES_MAX} values, got {0}")]
+    Values(usize),
+    /// Too many conditions.
+    #[error("at most {CONDITIONS_MAX} conditions, got {0}")]
+    Conditions(usize),
+    /// A text in the key.
+    #[error("key: {0}")]
+    Key(TextError),
+    /// Too many parts of the key.
+    #[error("a key has at most {KEY_PARTS_MAX} parts, got {0}")]
+    KeyParts(usize),
+    /// More bits than an address has.
+    #[error("an IPv4 address has 32 bits, an IPv6 address 128, got {v4} and {v6}")]
+    AddressBits {
+        /// The bits of an IPv4 address that were to count.
+        v4: u8,
+        /// The bits of an IPv6 address that were to count.
+        v6: u8,
+    },
+    /// Segments count from 1.
+    #[error("the first segment of a path is 1, got 0")]
+    SegmentZero,
+    /// A limit, burst, cost or local cap out of range.
+    #[error("{what} is at least {min} and at most {HITS_MAX}, got {got}")]
+    Hits {
+        /// Which of them.
+        what: &'static str,
+        /// The least allowed.
+        min: u64,
+        /// What was given.
+        got: u64,
+    },
+    /// A span of time that is too long.
+    #[error("{what} is at most {max}, got {got}")]
+    Span {
+        /// Which of them.
+        what: &'static str,
+        /// The most allowed.
+        max: Micros,
+        /// What was given.
+        got: Micros,
+    },
+    /// More than all of the limit.
+    #[error("tolerance is at most {TOLERANCE_PPM_MAX} millionths of the limit, got {0}")]
+    Tolerance(u32),
+}
+
+impl Rule {
+    /// Checks that it can be enforced. Every rule of a
+    /// [`RuleSet`](crate::ruleset::RuleSet) has been checked.
+    pub fn validate(&self) -> Result<(), RuleError> {
+        text::name(&self.name).map_err(RuleError::Name)?;
+        at_most(self.conditions.len(), CONDITIONS_MAX).map_err(RuleError::Conditions)?;
+        self.conditions.iter().try_for_each(condition)?;
+        at_most(self.key.len(), KEY_PARTS_MAX).map_err(RuleError::KeyParts)?;
+        self.key.iter().try_for_each(key_part)?;
+        self.validate_hits()?;
+        span("window", self.quota.window.length(), WINDOW_MAX)?;
+        span("penalty", self.penalty, WINDOW_MAX)?;
+        span("hold", self.hold, HOLD_MAX)?;
+        if self.tolerance_ppm > TOLERANCE_PPM_MAX {
+            return Err(RuleError::Tolerance(self.tolerance_ppm));
+        }
+        Ok(())
+    }
+
+    fn validate_hits(&self) -> Result<(), RuleError> {
+        hits("limit", 1, self.quota.limit.get())?;
+        hits("burst", 1, self.quota.capacity())?;
+        hits("cost", 1, self.cost)?;
+        hits("local_cap", 0, self.local_cap)
+    }
+}
+
+fn condition(condition: &Condition) -> Result<(), RuleError> {
+    match condition {
+        Condition::Host(hosts) => each(hosts, |host| HostPattern::new(host).map(drop)),
+        Condition::Path(paths) => each(paths, |path| PathPattern::new(path).map(drop)),
+        Condition::Method(methods) => each(methods, text::token),
+        Condition::Header { name, expect } => {
+            text::header_name(name).map_err(RuleError::Condition)?;
+            match expect {
+                Expect::OneOf(values) => each(values, |value| match value {
+                    "" => Ok(()),
+                    value => text::value(value),
+                }),
+                Expect::Present | Expect::Absent => Ok(()),
+            }
+        }
+        Condition::Address(blocks) => count(blocks),
+        Condition::Unsupported => Ok(()),
+    }
+}
+
+fn each(values: &[String], check: impl Fn(&str) -> Result<(), TextError>) -> Result<(), RuleError> {
+    count(values)?;
+    let mut values = values.iter();
+    values.try_for_each(|value| check(value).map_err(RuleError::Condition))
+}
+
+const fn count<T>(values: &[T]) -> Result<(), RuleError> {
+    match values.len() {
+        1..=VALUES_MAX => Ok(()),
+        other => Err(RuleError::Values(other)),
+    }
+}
+
+fn key_part(part: &KeyPart) -> Result<(), RuleError> {
+    match part {
+        &KeyPart::Address { v4_bits, v6_bits } if v4_bits > 32 || v6_bits > 128 => {
+            Err(RuleError::AddressBits {
+                v4: v4_bits,
+                v6: v6_bits,
+            })
+        }
+        KeyPart::PathSegment(0) => Err(RuleError::SegmentZero),
+        KeyPart::Header(name) => text::header_name(name).map_err(RuleError::Key),
+        KeyPart::Cookie(name) => text::token(name).map_err(RuleError::Key),
+        KeyPart::Query(value) | KeyPart::Constant(value) => {
+            text::value(value).map_err(RuleError::Key)
+        }
+        KeyPart::Address { .. }
+        | KeyPart::PathSegment(_)
+        | KeyPart::Path
+        | KeyPart::Method
+        | KeyPart::Host => Ok(()),
+    }
+}
+
+const fn at_most(count: usize, max: usize) -> Result<(), usize> {
+    if count <= max { Ok(()) } else { Err(count) }
+}
+
+const fn hits(what: &'static str, min: u64, got: u64) -> Result<(), RuleError> {
+    if min <= got && got <= HITS_MAX {
+        Ok(())
+    } else {
+        Err(RuleError::Hits { what, min, got })
+    }
+}
+
+fn span(what: &'static str, got: Micros, max: Micros) -> Result<(), RuleError> {
+    if got <= max {
+        Ok(())
+    } else {
+        Err(RuleError::Span { what, max, got })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::{string::ToString, vec};
+    use core::num::NonZeroU64;
+
+    use super::*;
+    use crate::{quota::Quota, window::Window};
+
+    fn rule() -> Rule {
+        let window = Window::new(Micros::from_secs(60)).unwrap();
+        let limit = NonZeroU64::new(100).unwrap();
+        Rule::new("r", Quota::new(limit, window, Default::default()))
+    }
+
+    fn wrong(change: impl Fn(&mut Rule)) -> RuleError {
+        let mut rule = rule();
+        change(&mut rule);
+        rule.validate().unwrap_err()
+    }
+
+    #[test]
+    fn a_rule_of_defaults_can_be_enforced() {
+        assert_eq!(rule().validate(), Ok(()));
+    }
+
+    #[test]
+    fn a_number_out_of_its_range_is_refused() {
+        let hits = |what, min, got| RuleError::Hits { what, min, got };
+        assert_eq!(wrong(|rule| rule.cost = 0), hits("cost", 1, 0));
+        let over = HITS_MAX + 1;
+        assert_eq!(
+            wrong(|rule| rule.local_cap = over),
+            hits("local_cap", 0, over)
+        );
+        assert_eq!(
+            wrong(|rule| rule.tolerance_ppm = 1_000_001),
+            RuleError::Tolerance(1_000_001)
+        );
+        assert_eq!(
+            wrong(|rule| rule.hold = Micros::from_secs(11)).to_string(),
+            "hold is at most 10s, got 11s"
+        );
+    }
+
+    #[test]
+    fn a_key_that_no_request_can_have_is_refused() {
+        let key = |part: KeyPart| wrong(move |rule| rule.key = vec![part.clone()]);
+        assert_eq!(key(KeyPart::PathSegment(0)), RuleError::SegmentZero);
+        let (v4_bits, v6_bits) = (33, 64);
+        assert_eq!(
+            key(KeyPart::Address { v4_bits, v6_bits }),
+            RuleError::AddressBits { v4: 33, v6: 64 }
+        );
+        assert_eq!(
+            key(KeyPart::Header("X".into())),
+            RuleError::Key(TextError::UpperCase)
+        );
+    }
+
+    #[test]
+    fn a_condition_that_nothing_meets_is_refused() {
+        let none = Condition::Host(vec![]);
+        assert_eq!(
+            wrong(|rule| rule.conditions = vec![none.clone()]),
+            RuleError::Values(0)
+        );
+    }
+}

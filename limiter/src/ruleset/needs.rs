@@ -1,0 +1,64 @@
+//! What of a request a set of rules ever looks at.
+//!
+//! A host charges for every value that is fetched from it: an adapter fetches
+//! what is needed, and no more.
+
+use alloc::{string::String, vec::Vec};
+
+use super::RuleSet;
+use crate::rule::{Condition, KeyPart};
+
+/// What of a request a set of rules ever looks at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// The method.
+    pub method: bool,
+    /// The host.
+    pub host: bool,
+    /// The path or its query.
+    pub path: bool,
+    /// The client's address.
+    pub address: bool,
+    /// `X-Forwarded-For`, to find the client's address by.
+    pub forwarded_for: bool,
+    /// Headers that rules name, `cookie` among them if any rule counts per
+    /// cookie: in lower case, sorted, each once.
+    pub headers: Vec<String>,
+}
+
+impl Needs {
+    pub(super) fn of(rules: &RuleSet) -> Self {
+        let mut needs = Self::default();
+        for rule in rules.rules().filter(|rule| rule.is_supported()) {
+            rule.conditions.iter().for_each(|one| needs.condition(one));
+            rule.key.iter().for_each(|part| needs.key_part(part));
+        }
+        needs.forwarded_for = needs.address && !rules.trusted_proxies.is_empty();
+        needs.headers.sort_unstable();
+        needs.headers.dedup();
+        needs
+    }
+
+    fn condition(&mut self, condition: &Condition) {
+        match condition {
+            Condition::Host(_) => self.host = true,
+            Condition::Path(_) => self.path = true,
+            Condition::Method(_) => self.method = true,
+            Condition::Header { name, .. } => self.headers.push(name.clone()),
+            Condition::Address(_) => self.address = true,
+            Condition::Unsupported => {}
+        }
+    }
+
+    fn key_part(&mut self, part: &KeyPart) {
+        match part {
+            KeyPart::Address { .. } => self.address = true,
+            KeyPart::Header(name) => self.headers.push(name.clone()),
+            KeyPart::Cookie(_) => self.headers.push("cookie".into()),
+            KeyPart::Query(_) | KeyPart::Path | KeyPart::PathSegment(_) => self.path = true,
+            KeyPart::Method => self.method = true,
+            KeyPart::Host => self.host = true,
+            KeyPart::Constant(_) => {}
+        }
+    }
+}

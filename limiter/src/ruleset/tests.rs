@@ -1,0 +1,436 @@
+//! What a set of rules promises.
+
+use alloc::{format, string::ToString, vec};
+use core::{error::Error, num::NonZeroU64};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    quota::{Algorithm, Quota},
+    rule::{Condition, Expect, KeyPart, RuleError},
+    time::Micros,
+    window::Window,
+};
+
+/// A request made of what a test says of it.
+#[derive(Clone, Default)]
+struct Told {
+    method: &'static str,
+    host: &'static str,
+    path: &'static str,
+    headers: Vec<(&'static str, &'static [u8])>,
+    address: Option<&'static str>,
+}
+
+impl Request for Told {
+    fn method(&self) -> &[u8] {
+        self.method.as_bytes()
+    }
+    fn host(&self) -> &[u8] {
+        self.host.as_bytes()
+    }
+    fn path(&self) -> &[u8] {
+        self.path.as_bytes()
+    }
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        let found = self.headers.iter().find(|(header, _)| *header == name);
+        found.map(|(_, value)| *value)
+    }
+    fn address(&self) -> Option<IpAddr> {
+        self.address.map(|text| text.parse().unwrap())
+    }
+}
+
+fn quota(limit: u64, secs: u64, algorithm: Algorithm) -> Quota {
+    let window = Window::new(Micros::from_secs(secs)).unwrap();
+    Quota::new(NonZeroU64::new(limit).unwrap(), window, algorithm)
+}
+
+fn rule(name: &str) -> Rule {
+    Rule::new(name, quota(100, 60, Algorithm::SlidingWindow))
+}
+
+fn keyed(name: &str, key: Vec<KeyPart>) -> Rule {
+    Rule { key, ..rule(name) }
+}
+
+fn when(name: &str, conditions: Vec<Condition>) -> Rule {
+    Rule {
+        conditions,
+        ..rule(name)
+    }
+}
+
+fn set(rules: Vec<Rule>) -> Arc<RuleSet> {
+    Arc::new(RuleSet::new("d", 1, vec![], HashSeed::default(), rules).unwrap())
+}
+
+fn matching(rules: &Arc<RuleSet>, request: &Told) -> Vec<usize> {
+    let query = rules.resolve(request);
+    query.hits.iter().map(|hit| hit.rule).collect()
+}
+
+fn key(rule: Rule, request: &Told) -> Option<CounterKey> {
+    Some(set(vec![rule]).resolve(request).hits.first()?.key)
+}
+
+fn texts(values: &[&str]) -> Vec<String> {
+    values.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn a_request_spends_from_every_rule_that_applies_in_their_order() {
+    let rules = set(vec![
+        when("paths", vec![Condition::Path(texts(&["/v1/**"]))]),
+        rule("all"),
+        when("hosts", vec![Condition::Host(texts(&["a.com", "b.com"]))]),
+        when("other", vec![Condition::Host(texts(&["c.com"]))]),
+        when(
+            "both",
+            vec![
+                Condition::Path(texts(&["/v1/x", "/v2"])),
+                Condition::Host(texts(&["A.com"])),
+            ],
+        ),
+        when("below", vec![Condition::Host(texts(&["*.com"]))]),
+    ]);
+    let request = Told {
+        host: "A.COM:443",
+        path: "/v1/x?y",
+        ..Told::default()
+    };
+    assert_eq!(matching(&rules, &request), [0, 1, 2, 4, 5]);
+    assert_eq!(rules.resolve(&request).hits[0].cost, 1);
+    assert_eq!(matching(&rules, &Told::default()), [1]);
+}
+
+#[test]
+fn every_condition_must_hold() {
+    let header = |name: &str, expect| Condition::Header {
+        name: name.into(),
+        expect,
+    };
+    let rules = set(vec![when(
+        "r",
+        vec![
+            header("x-a", Expect::Present),
+            header("x-b", Expect::Absent),
+            header("x-c", Expect::OneOf(texts(&["one", "two"]))),
+            Condition::Method(texts(&["GET", "POST"])),
+            Condition::Address(vec!["10.0.0.0/8".parse().unwrap()]),
+        ],
+    )]);
+    let good = Told {
+        method: "POST",
+        headers: vec![("x-a", b""), ("x-c", b"two")],
+        address: Some("10.1.2.3"),
+        ..Told::default()
+    };
+    assert_eq!(matching(&rules, &good), [0]);
+    let spoil: [fn(&mut Told); 6] = [
+        |told| told.method = "post",
+        |told| told.headers.retain(|(name, _)| *name != "x-a"),
+        |told| told.headers.push(("x-b", b"")),
+        |told| told.headers.retain(|(name, _)| *name != "x-c"),
+        |told| told.address = Some("11.1.2.3"),
+        |told| told.address = None,
+    ];
+    for (place, spoil) in spoil.iter().enumerate() {
+        let mut bad = good.clone();
+        spoil(&mut bad);
+        assert_eq!(matching(&rules, &bad), [0; 0], "{place}");
+    }
+}
+
+#[test]
+fn what_is_not_understood_applies_to_nothing() {
+    let rules = set(vec![Rule::unsupported("new"), rule("old")]);
+    assert_eq!(matching(&rules, &Told::default()), [1]);
+    assert_eq!(rules.by_name("new"), Some(0));
+    assert_eq!(rules.by_id(rules.id(0).unwrap()), None);
+    assert_eq!(rules.key_of(0, &[]), None);
+    assert!(rules.key_of(1, &[]).is_some());
+}
+
+#[test]
+fn a_request_without_the_value_counted_per_is_not_the_rules_business() {
+    let nothing = Told {
+        path: "/a",
+        ..Told::default()
+    };
+    for part in [
+        KeyPart::Header("x-key".into()),
+        KeyPart::Cookie("sid".into()),
+        KeyPart::Query("q".into()),
+        KeyPart::PathSegment(2),
+        KeyPart::Address {
+            v4_bits: 32,
+            v6_bits: 64,
+        },
+    ] {
+        assert_eq!(
+            key(keyed("r", vec![part.clone()]), &nothing),
+            None,
+            "{part:?}"
+        );
+    }
+    let empty = Told {
+        path: "/a/?q=",
+        headers: vec![("x-key", b""), ("cookie", b"sid=")],
+        ..Told::default()
+    };
+    for part in [
+        KeyPart::Header("x-key".into()),
+        KeyPart::Cookie("sid".into()),
+        KeyPart::Query("q".into()),
+        KeyPart::PathSegment(2),
+    ] {
+        assert!(
+            key(keyed("r", vec![part.clone()]), &empty).is_some(),
+            "{part:?}"
+        );
+    }
+}
+
+#[test]
+fn a_counter_named_by_a_caller_is_the_one_a_request_spends_from() {
+    let parts = vec![
+        KeyPart::Address {
+            v4_bits: 24,
+            v6_bits: 64,
+        },
+        KeyPart::Constant("fixed".into()),
+        KeyPart::Header("x-key".into()),
+        KeyPart::Cookie("sid".into()),
+        KeyPart::Query("q".into()),
+        KeyPart::Path,
+        KeyPart::PathSegment(1),
+        KeyPart::Method,
+        KeyPart::Host,
+    ];
+    let rules = set(vec![keyed("r", parts)]);
+    let request = Told {
+        method: "GET",
+        host: "EXAMPLE.com:80",
+        path: "/a/b?q=c+%64",
+        headers: vec![("x-key", b"\xff"), ("cookie", b"sid=1")],
+        address: Some("::ffff:192.0.2.7"),
+    };
+    let mut values: Vec<&[u8]> = vec![
+        b"192.0.2.99",
+        b"\xff",
+        b"1",
+        b"c d",
+        b"/a/b",
+        b"a",
+        b"GET",
+        b"example.com",
+    ];
+    let named = rules.key_of(0, &values);
+    assert_eq!(rules.resolve(&request).hits[0].key, named.unwrap());
+    assert_eq!(rules.rule(0).unwrap().arity(), values.len());
+
+    values.push(b"more");
+    assert_eq!(rules.key_of(0, &values), None);
+    values.truncate(7);
+    assert_eq!(rules.key_of(0, &values), None);
+    assert_eq!(rules.key_of(1, &[]), None);
+}
+
+#[test]
+fn a_key_that_should_be_an_address_and_is_none_names_no_counter() {
+    let (v4_bits, v6_bits) = (32, 64);
+    let rules = set(vec![keyed(
+        "r",
+        vec![KeyPart::Address { v4_bits, v6_bits }],
+    )]);
+    assert!(rules.key_of(0, &[b"2001:db8::1"]).is_some());
+    assert_eq!(rules.key_of(0, &[b"api_key"]), None);
+    assert_eq!(
+        rules.key_of(0, &[b"2001:db8::1"]),
+        rules.key_of(0, &[b"2001:db8::2"])
+    );
+}
+
+#[test]
+fn a_rule_keeps_its_counts_when_anything_but_its_identity_changes() {
+    let request = Told {
+        headers: vec![("x-key", b"k")],
+        ..Told::default()
+    };
+    let base = || keyed("r", vec![KeyPart::Header("x-key".into())]);
+    let before = key(base(), &request);
+
+    let mut kept = base();
+    kept.quota = quota(200, 60, Algorithm::SlidingWindow);
+    kept.conditions = vec![Condition::Header {
+        name: "x-key".into(),
+        expect: Expect::Present,
+    }];
+    kept.cost = 2;
+    assert_eq!(key(kept, &request), before);
+
+    let quotas = [
+        quota(100, 61, Algorithm::SlidingWindow),
+        quota(100, 60, Algorithm::FixedWindow),
+        quota(100, 60, Algorithm::TokenBucket),
+    ];
+    for quota in quotas {
+        assert_ne!(key(Rule { quota, ..base() }, &request), before);
+    }
+    let header = KeyPart::Header("x-key".into());
+    for parts in [
+        vec![header.clone(), KeyPart::Constant("c".into())],
+        vec![KeyPart::Constant("k".into())],
+        vec![header.clone(), header],
+    ] {
+        assert_ne!(key(keyed("r", parts), &request), before);
+    }
+    let renamed = keyed("s", vec![KeyPart::Header("x-key".into())]);
+    assert_ne!(key(renamed, &request), before);
+}
+
+#[test]
+fn who_does_not_know_the_seed_or_shares_no_domain_names_other_counters() {
+    let one = |domain, seed| {
+        let rules = RuleSet::new(domain, 1, vec![], HashSeed(seed), vec![rule("r")]).unwrap();
+        (rules.key_of(0, &[]), rules.id(0))
+    };
+    let (name, id) = one("d", [0; 16]);
+    assert_ne!(one("d", [1; 16]).0, name);
+    assert_eq!(one("d", [1; 16]).1, id);
+    assert_ne!(one("e", [0; 16]).0, name);
+    assert_ne!(one("e", [0; 16]).1, id);
+}
+
+#[test]
+fn a_counters_name_is_the_same_in_every_release() {
+    let rules = set(vec![keyed(
+        "per-key",
+        vec![KeyPart::Header("x-key".into())],
+    )]);
+    let name = rules.key_of(0, &[b"8fa3"]).unwrap();
+    assert_eq!(format!("{name:?} {:?}", rules.id(0).unwrap()), GOLDEN);
+}
+
+const GOLDEN: &str = "d26abf82505821b82dcbcf5c22628811 8eb55c6c219044cc";
+
+#[test]
+fn rules_that_make_no_set_say_why() {
+    let wrong = |rules| {
+        let set = RuleSet::new("d", 1, vec![], HashSeed::default(), rules);
+        set.unwrap_err()
+    };
+    let twice = wrong(vec![rule("a"), rule("b"), rule("a")]);
+    assert_eq!(twice.to_string(), "two rules are called a");
+
+    let costless = wrong(vec![Rule {
+        cost: 0,
+        ..rule("a")
+    }]);
+    assert_eq!(costless.to_string(), "rule 0 (a) cannot be enforced");
+    let source = costless.source().unwrap();
+    assert!(source.downcast_ref::<RuleError>().is_some());
+
+    let many = (0..=RULES_MAX).map(|n| rule(&n.to_string())).collect();
+    assert_eq!(wrong(many), RuleSetError::TooManyRules(RULES_MAX + 1));
+}
+
+#[test]
+fn a_set_says_what_of_a_request_it_looks_at() {
+    let rules = set(vec![
+        keyed(
+            "a",
+            vec![KeyPart::Cookie("sid".into()), KeyPart::Header("x".into())],
+        ),
+        when(
+            "b",
+            vec![Condition::Header {
+                name: "x".into(),
+                expect: Expect::Present,
+            }],
+        ),
+        keyed("c", vec![KeyPart::Query("q".into())]),
+    ]);
+    let needs = Needs {
+        path: true,
+        headers: texts(&["cookie", "x"]),
+        ..Needs::default()
+    };
+    assert_eq!(rules.needs(), needs);
+    assert_eq!(RuleSet::empty().needs(), Needs::default());
+
+    let (v4_bits, v6_bits) = (32, 64);
+    let by_address = keyed("a", vec![KeyPart::Address { v4_bits, v6_bits }]);
+    let proxies = vec!["10.0.0.0/8".parse().unwrap()];
+    let rules = RuleSet::new("d", 1, proxies, HashSeed::default(), vec![by_address]).unwrap();
+    let needs = Needs {
+        address: true,
+        forwarded_for: true,
+        ..Needs::default()
+    };
+    assert_eq!(rules.needs(), needs);
+}
+
+#[test]
+fn ten_thousand_rules_hold_and_each_is_found() {
+    let hosts = |n: usize| Condition::Host(vec![format!("h{n}.com")]);
+    let rules = set((0..RULES_MAX)
+        .map(|n| when(&format!("r{n}"), vec![hosts(n)]))
+        .collect());
+    let request = Told {
+        host: "h9999.com",
+        ..Told::default()
+    };
+    assert_eq!(matching(&rules, &request), [9_999]);
+    assert_eq!(rules.by_name("r1234"), Some(1_234));
+    assert_eq!(rules.by_id(rules.id(77).unwrap()), Some(77));
+}
+
+const HOSTS: [&str; 5] = ["a.com", "b.com", "*.com", "x.a.com", "A.com"];
+const PATHS: [&str; 6] = ["/v1", "/v1/**", "/v2/*", "/**", "/*/x", "/v1/x"];
+const ASKED: [&str; 5] = ["/v1", "/v1/x", "/v2/x?y", "/", "*"];
+
+prop_compose! {
+    fn any_conditions()(
+        hosts in prop::option::of(prop::sample::subsequence(&HOSTS, 1..=3)),
+        paths in prop::option::of(prop::sample::subsequence(&PATHS, 1..=3)),
+    ) -> Vec<Condition> {
+        let hosts = hosts.map(|hosts| Condition::Host(texts(&hosts)));
+        let paths = paths.map(|paths| Condition::Path(texts(&paths)));
+        hosts.into_iter().chain(paths).collect()
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_index_finds_what_asking_every_rule_would(
+        rules in prop::collection::vec(any_conditions(), 0..12),
+        host in prop::sample::select(&HOSTS),
+        path in prop::sample::select(&ASKED),
+    ) {
+        let alone = |conditions: &Vec<Condition>| set(vec![when("r", conditions.clone())]);
+        let request = Told { host, path, ..Told::default() };
+        // Filed under "any", beside a rule that matches nothing, each is asked.
+        let expected: Vec<usize> = rules
+            .iter()
+            .enumerate()
+            .filter(|(_, conditions)| {
+                let tests: Result<Vec<_>, _> = conditions.iter().map(compiled::Test::new).collect();
+                tests.unwrap().iter().all(|test| test.holds(&request))
+            })
+            .map(|(place, _)| place)
+            .collect();
+        let together = set(rules
+            .iter()
+            .enumerate()
+            .map(|(place, conditions)| when(&place.to_string(), conditions.clone()))
+            .collect());
+        prop_assert_eq!(matching(&together, &request), expected.clone());
+        for (place, conditions) in rules.iter().enumerate() {
+            let found = matching(&alone(conditions), &request) == [0];
+            prop_assert_eq!(found, expected.contains(&place));
+        }
+    }
+}

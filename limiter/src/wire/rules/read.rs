@@ -1,0 +1,106 @@
+//! Rules as they are read from a message.
+
+use alloc::{string::String, vec::Vec};
+use core::num::NonZeroU64;
+
+use super::{FieldError, Trouble, codes};
+use crate::{
+    address::Cidr,
+    quota::{Algorithm, Quota},
+    rule::{Condition, Expect, KeyPart, OnFailure, Rule},
+    time::Micros,
+    window::Window,
+    wire::{self, HeaderCondition, Values, condition, header_condition, key_part},
+};
+
+/// The features that this release knows (`requires` in the message).
+const FEATURES: u64 = 0;
+
+pub(super) fn rule(sent: &wire::Rule) -> Result<Rule, Trouble> {
+    if sent.requires & !FEATURES != 0 {
+        return Err(Trouble::Unknown);
+    }
+    let conditions: Result<_, _> = sent.conditions.iter().map(condition).collect();
+    let key: Result<_, _> = sent.key.iter().map(key_part).collect();
+    Ok(Rule {
+        name: sent.name.clone(),
+        conditions: conditions?,
+        key: key?,
+        scope: codes::scope(sent.scope)?,
+        consistency: codes::consistency(sent.consistency)?,
+        on_failure: OnFailure {
+            no_lease: codes::fallback(sent.no_lease)?,
+            lease_expired: codes::fallback(sent.lease_expired)?,
+        },
+        action: codes::action(sent.action)?,
+        quota: quota(sent)?,
+        cost: sent.cost,
+        count_denied: sent.count_denied,
+        local_cap: sent.local_cap,
+        tolerance_ppm: sent.tolerance_ppm,
+        hold: Micros::new(sent.hold_us),
+        penalty: Micros::new(sent.penalty_us),
+    })
+}
+
+fn quota(sent: &wire::Rule) -> Result<Quota, Trouble> {
+    let algorithm = codes::algorithm(sent.algorithm)?;
+    let limit = NonZeroU64::new(sent.limit).ok_or(FieldError::Zero("limit"))?;
+    let window = Window::new(Micros::new(sent.window_us)).ok_or(FieldError::Zero("window_us"))?;
+    let quota = Quota::new(limit, window, algorithm);
+    Ok(match (algorithm, NonZeroU64::new(sent.burst)) {
+        (Algorithm::TokenBucket, Some(burst)) => quota.with_burst(burst),
+        _ => quota,
+    })
+}
+
+fn condition(sent: &wire::Condition) -> Result<Condition, Trouble> {
+    use condition::Kind;
+    let texts = |values: &Values| values.values.clone();
+    Ok(match sent.kind.as_ref().ok_or(Trouble::Unknown)? {
+        Kind::Hosts(values) => Condition::Host(texts(values)),
+        Kind::Paths(values) => Condition::Path(texts(values)),
+        Kind::Methods(values) => Condition::Method(texts(values)),
+        Kind::Header(header) => header_condition(header)?,
+        Kind::Addresses(values) => Condition::Address(blocks(values)?),
+    })
+}
+
+fn blocks(values: &Values) -> Result<Vec<Cidr>, FieldError> {
+    let block = |text: &String| text.parse().map_err(|_| FieldError::Address(text.clone()));
+    values.values.iter().map(block).collect()
+}
+
+fn header_condition(sent: &HeaderCondition) -> Result<Condition, Trouble> {
+    use header_condition::Expect as Sent;
+    let expect = match sent.expect.as_ref().ok_or(Trouble::Unknown)? {
+        Sent::Present(true) => Expect::Present,
+        Sent::Present(false) => Expect::Absent,
+        Sent::OneOf(values) => Expect::OneOf(values.values.clone()),
+    };
+    let name = sent.name.clone();
+    Ok(Condition::Header { name, expect })
+}
+
+fn key_part(sent: &wire::KeyPart) -> Result<KeyPart, Trouble> {
+    use key_part::Kind;
+    Ok(match sent.kind.as_ref().ok_or(Trouble::Unknown)? {
+        Kind::Address(bits) => KeyPart::Address {
+            v4_bits: narrow("v4_bits", bits.v4_bits)?,
+            v6_bits: narrow("v6_bits", bits.v6_bits)?,
+        },
+        Kind::Header(name) => KeyPart::Header(name.clone()),
+        Kind::Cookie(name) => KeyPart::Cookie(name.clone()),
+        Kind::Query(name) => KeyPart::Query(name.clone()),
+        Kind::Path(0) => KeyPart::Path,
+        Kind::Path(segment) => KeyPart::PathSegment(narrow("path", *segment)?),
+        Kind::Method(true) => KeyPart::Method,
+        Kind::Host(true) => KeyPart::Host,
+        Kind::Method(false) | Kind::Host(false) => return Err(Trouble::Unknown),
+        Kind::Constant(value) => KeyPart::Constant(value.clone()),
+    })
+}
+
+fn narrow<T: TryFrom<u32>>(field: &'static str, got: u32) -> Result<T, FieldError> {
+    T::try_from(got).map_err(|_| FieldError::Range { field, got })
+}

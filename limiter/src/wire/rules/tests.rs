@@ -1,0 +1,198 @@
+//! What rules keep on their way.
+
+use alloc::{string::ToString, vec};
+
+use proptest::prelude::*;
+use prost::Message;
+
+use super::*;
+use crate::{
+    quota::{Algorithm, Quota},
+    rule::{Action, Condition, Consistency, Expect, Fallback, KeyPart, OnFailure, Scope},
+    time::Micros,
+    window::Window,
+    wire,
+};
+
+fn full() -> Rule {
+    let limit = 100.try_into().unwrap();
+    let window = Window::new(Micros::from_secs(60)).unwrap();
+    let quota = Quota::new(limit, window, Algorithm::TokenBucket);
+    let texts = |text: &str| vec![text.to_string(), "b".to_string()];
+    let header = |expect| Condition::Header {
+        name: "x-key".into(),
+        expect,
+    };
+    Rule {
+        name: "full".into(),
+        conditions: vec![
+            Condition::Host(texts("*.a.com")),
+            Condition::Path(vec!["/v1/**".into()]),
+            Condition::Method(texts("GET")),
+            header(Expect::Present),
+            header(Expect::Absent),
+            header(Expect::OneOf(texts("v"))),
+            Condition::Address(vec!["10.0.0.0/8".parse().unwrap()]),
+        ],
+        key: vec![
+            KeyPart::Address {
+                v4_bits: 24,
+                v6_bits: 64,
+            },
+            KeyPart::Header("x-key".into()),
+            KeyPart::Cookie("sid".into()),
+            KeyPart::Query("q".into()),
+            KeyPart::Path,
+            KeyPart::PathSegment(2),
+            KeyPart::Method,
+            KeyPart::Host,
+            KeyPart::Constant("c".into()),
+        ],
+        quota: quota.with_burst(200.try_into().unwrap()),
+        cost: 2,
+        count_denied: true,
+        scope: Scope::Global,
+        consistency: Consistency::Exact,
+        local_cap: 7,
+        tolerance_ppm: 30_000,
+        hold: Micros::from_millis(9),
+        on_failure: OnFailure {
+            no_lease: Fallback::Deny,
+            lease_expired: Fallback::Allow,
+        },
+        action: Action::Shadow,
+        penalty: Micros::from_secs(3),
+    }
+}
+
+fn set(rules: Vec<Rule>) -> RuleSet {
+    let proxies = vec![
+        "10.0.0.0/8".parse().unwrap(),
+        "2001:db8::1".parse().unwrap(),
+    ];
+    RuleSet::new("d", 7, proxies, HashSeed([3; 16]), rules).unwrap()
+}
+
+fn sent(change: impl Fn(&mut wire::Rule)) -> Result<RuleSet, RulesError> {
+    let mut message = wire::RuleSet::from(&set(vec![full()]));
+    change(&mut message.rules[0]);
+    let bytes = message.encode_to_vec();
+    RuleSet::try_from(wire::RuleSet::decode(&*bytes).unwrap())
+}
+
+#[test]
+fn rules_arrive_as_they_were_sent() {
+    let mut other = full();
+    other.name = "other".into();
+    other.scope = Scope::Pop;
+    other.consistency = Consistency::Edge;
+    other.quota = Quota::new(
+        other.quota.limit,
+        other.quota.window,
+        Algorithm::FixedWindow,
+    );
+    let plain = Rule::new("plain", full().quota);
+    let rules = set(vec![full(), other, plain, Rule::unsupported("newer")]);
+    let bytes = wire::RuleSet::from(&rules).encode_to_vec();
+    let arrived = RuleSet::try_from(wire::RuleSet::decode(&*bytes).unwrap());
+    assert_eq!(arrived, Ok(rules));
+    let none = RuleSet::empty();
+    assert_eq!(RuleSet::try_from(wire::RuleSet::from(&none)), Ok(none));
+}
+
+#[test]
+fn a_rule_that_a_newer_region_says_more_of_applies_to_nothing() {
+    let newer: [fn(&mut wire::Rule); 11] = [
+        |rule| rule.requires = 1,
+        |rule| rule.requires = 1 << 63,
+        |rule| rule.conditions.push(wire::Condition { kind: None }),
+        |rule| {
+            let (name, expect) = ("x".into(), None);
+            let kind = wire::condition::Kind::Header(wire::HeaderCondition { name, expect });
+            rule.conditions.push(wire::Condition { kind: Some(kind) });
+        },
+        |rule| rule.key.push(wire::KeyPart { kind: None }),
+        |rule| rule.algorithm = 9,
+        |rule| rule.scope = 9,
+        |rule| rule.consistency = -1,
+        |rule| rule.no_lease = 9,
+        |rule| rule.lease_expired = 9,
+        |rule| rule.action = 9,
+    ];
+    for (place, newer) in newer.into_iter().enumerate() {
+        let rules = sent(newer).unwrap();
+        assert_eq!(rules.rule(0), Some(&Rule::unsupported("full")), "{place}");
+    }
+}
+
+#[test]
+fn a_field_that_no_release_would_send_refuses_the_set_and_says_which() {
+    let wrong = |change: fn(&mut wire::Rule)| match sent(change).unwrap_err() {
+        RulesError::Rule {
+            place,
+            name,
+            source,
+        } => {
+            assert_eq!((place, &*name), (0, "full"));
+            source.to_string()
+        }
+        RulesError::Set(RuleSetError::Rule { source, .. }) => source.to_string(),
+        other => other.to_string(),
+    };
+    assert_eq!(wrong(|rule| rule.limit = 0), "limit is zero");
+    assert_eq!(wrong(|rule| rule.window_us = 0), "window_us is zero");
+    assert_eq!(
+        wrong(|rule| rule.cost = 0),
+        "cost is at least 1 and at most 1000000000000, got 0"
+    );
+    let bits = |v4_bits| {
+        let v6_bits = 64;
+        let kind = wire::key_part::Kind::Address(wire::AddressPart { v4_bits, v6_bits });
+        vec![wire::KeyPart { kind: Some(kind) }]
+    };
+    let change = |v4_bits| move |rule: &mut wire::Rule| rule.key = bits(v4_bits);
+    assert!(matches!(
+        sent(change(300)),
+        Err(RulesError::Rule {
+            source: FieldError::Range {
+                field: "v4_bits",
+                got: 300
+            },
+            ..
+        })
+    ));
+    assert!(matches!(sent(change(33)), Err(RulesError::Set(_))));
+}
+
+#[test]
+fn a_set_that_no_release_would_send_says_why() {
+    let message = || wire::RuleSet::from(&set(vec![full()]));
+    let seed = wire::RuleSet {
+        seed: vec![1, 2].into(),
+        ..message()
+    };
+    assert_eq!(RuleSet::try_from(seed), Err(RulesError::Seed(2)));
+    let proxies = wire::RuleSet {
+        trusted_proxies: vec!["proxy".into()],
+        ..message()
+    };
+    let error = RuleSet::try_from(proxies).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "trusted proxy proxy is no block of addresses"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_at_all_make_the_reader_panic(bytes: Vec<u8>, place: usize, value: u8) {
+        let mut valid = wire::RuleSet::from(&set(vec![full()])).encode_to_vec();
+        let place = place % valid.len();
+        valid[place] = value;
+        for bytes in [bytes, valid] {
+            if let Ok(message) = wire::RuleSet::decode(&*bytes) {
+                let _ = RuleSet::try_from(message);
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Rules as they are written into a message.
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use prost::bytes::Bytes;
+
+use super::codes;
+use crate::{
+    address::Cidr,
+    key::HashSeed,
+    quota::Algorithm,
+    rule::{Condition, Expect, KeyPart, Rule},
+    ruleset::RuleSet,
+    wire::{self, AddressPart, HeaderCondition, Values, condition, header_condition, key_part},
+};
+
+impl From<&RuleSet> for wire::RuleSet {
+    fn from(set: &RuleSet) -> Self {
+        let seed = set.seed();
+        Self {
+            revision: set.revision,
+            domain: set.domain().into(),
+            trusted_proxies: texts(&set.trusted_proxies),
+            seed: match seed == HashSeed::default() {
+                true => Bytes::new(),
+                false => Bytes::copy_from_slice(&seed.0),
+            },
+            rules: set.rules().map(wire::Rule::from).collect(),
+        }
+    }
+}
+
+impl From<&Rule> for wire::Rule {
+    fn from(rule: &Rule) -> Self {
+        let quota = &rule.quota;
+        Self {
+            name: rule.name.clone(),
+            conditions: rule.conditions.iter().map(Into::into).collect(),
+            key: rule.key.iter().map(Into::into).collect(),
+            limit: quota.limit.get(),
+            window_us: quota.window.micros().get(),
+            algorithm: codes::algorithm_code(quota.algorithm),
+            burst: match quota.algorithm {
+                Algorithm::TokenBucket => quota.capacity(),
+                Algorithm::FixedWindow | Algorithm::SlidingWindow => 0,
+            },
+            cost: rule.cost,
+            count_denied: rule.count_denied,
+            scope: codes::scope_code(rule.scope),
+            consistency: codes::consistency_code(rule.consistency),
+            local_cap: rule.local_cap,
+            tolerance_ppm: rule.tolerance_ppm,
+            hold_us: rule.hold.get(),
+            no_lease: codes::fallback_code(rule.on_failure.no_lease),
+            lease_expired: codes::fallback_code(rule.on_failure.lease_expired),
+            action: codes::action_code(rule.action),
+            penalty_us: rule.penalty.get(),
+            requires: 0,
+        }
+    }
+}
+
+impl From<&Condition> for wire::Condition {
+    fn from(condition: &Condition) -> Self {
+        use condition::Kind;
+        let values = |values: &Vec<String>| Values {
+            values: values.clone(),
+        };
+        let kind = match condition {
+            Condition::Host(hosts) => Some(Kind::Hosts(values(hosts))),
+            Condition::Path(paths) => Some(Kind::Paths(values(paths))),
+            Condition::Method(methods) => Some(Kind::Methods(values(methods))),
+            Condition::Header { name, expect } => Some(Kind::Header(HeaderCondition {
+                name: name.clone(),
+                expect: Some(match expect {
+                    Expect::Present => header_condition::Expect::Present(true),
+                    Expect::Absent => header_condition::Expect::Present(false),
+                    Expect::OneOf(list) => header_condition::Expect::OneOf(values(list)),
+                }),
+            })),
+            Condition::Address(blocks) => Some(Kind::Addresses(Values {
+                values: texts(blocks),
+            })),
+            // Whoever reads it does not understand it either.
+            Condition::Unsupported => None,
+        };
+        Self { kind }
+    }
+}
+
+impl From<&KeyPart> for wire::KeyPart {
+    fn from(part: &KeyPart) -> Self {
+        use key_part::Kind;
+        let kind = match part {
+            KeyPart::Address { v4_bits, v6_bits } => Kind::Address(AddressPart {
+                v4_bits: (*v4_bits).into(),
+                v6_bits: (*v6_bits).into(),
+            }),
+            KeyPart::Header(name) => Kind::Header(name.clone()),
+            KeyPart::Cookie(name) => Kind::Cookie(name.clone()),
+            KeyPart::Query(name) => Kind::Query(name.clone()),
+            KeyPart::Path => Kind::Path(0),
+            KeyPart::PathSegment(segment) => Kind::Path((*segment).into()),
+            KeyPart::Method => Kind::Method(true),
+            KeyPart::Host => Kind::Host(true),
+            KeyPart::Constant(value) => Kind::Constant(value.clone()),
+        };
+        Self { kind: Some(kind) }
+    }
+}
+
+fn texts(blocks: &[Cidr]) -> Vec<String> {
+    blocks.iter().map(ToString::to_string).collect()
+}
