@@ -22,7 +22,9 @@ impl Ledger {
         let mut denied: Option<Decision> = None;
         let mut shadowed = false;
         for hit in &query.hits {
-            let Some(rule) = query.rules.rule(hit.rule) else { continue };
+            let Some(rule) = query.rules.rule(hit.rule) else {
+                continue;
+            };
             let decision = self.look(rule, hit, now);
             if decision.retry_after.is_none() && decision.remaining >= hit.cost {
                 if least.is_none_or(|known| decision.remaining < known.remaining) {
@@ -44,7 +46,11 @@ impl Ledger {
             let left = query.hits.iter().find(|hit| hit.rule == decision.rule);
             let cost = left.map_or(0, |hit| hit.cost);
             let remaining = decision.remaining.saturating_sub(cost);
-            Verdict::Allow(Decision { remaining, shadowed, ..decision })
+            Verdict::Allow(Decision {
+                remaining,
+                shadowed,
+                ..decision
+            })
         })
     }
 
@@ -54,7 +60,9 @@ impl Ledger {
         let quota = &rule.quota;
         let shard = self.shards.get(hit.key.partition() as usize);
         let count = shard.map_or_else(Count::default, |shard| shard.count_of(hit.key));
-        let lent = shard.map_or(0, |shard| shard.loans.lent(hit.key, now)).div_ceil(1_000_000);
+        let lent = shard
+            .map_or(0, |shard| shard.loans.lent(hit.key, now))
+            .div_ceil(1_000_000);
         let remaining = count.remaining(quota, now).saturating_sub(lent);
         let fits = remaining >= hit.cost;
         Decision {
@@ -62,16 +70,21 @@ impl Ledger {
             limit: quota.limit.get(),
             remaining,
             reset_after: count.reset_after(quota, now),
-            retry_after: if fits { None } else { wait(&count, quota, hit.cost, lent, now) },
+            retry_after: if fits {
+                None
+            } else {
+                wait(&count, quota, hit.cost, lent, now)
+            },
             tier: Tier::Region,
             shadowed: false,
         }
     }
 
     fn spend(&mut self, query: &Query, hit: &Hit, now: Timestamp, journal: &mut dyn Journal) {
-        let (Some(rule), Some(shard)) =
-            (query.rules.id(hit.rule), self.shards.get_mut(hit.key.partition() as usize))
-        else {
+        let (Some(rule), Some(shard)) = (
+            query.rules.id(hit.rule),
+            self.shards.get_mut(hit.key.partition() as usize),
+        ) else {
             return;
         };
         let group = CountGroup {

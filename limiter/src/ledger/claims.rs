@@ -13,14 +13,19 @@ use crate::{
     key::{CounterKey, PARTITIONS, RuleId},
     quota::Algorithm,
     rule::Rule,
-    time::{Micros, Timestamp},
+    time::Timestamp,
     wire::{ClaimGroup, LeaseGroup, SyncRequest},
 };
 
 /// Finds what is wrong with a message, before any of it is taken in.
 pub(super) fn validate(request: &SyncRequest) -> Result<(), SyncError> {
     for (index, batch) in request.batches.iter().enumerate() {
-        let error = |group, what| SyncError { part: "batch", index, group, what };
+        let error = |group, what| SyncError {
+            part: "batch",
+            index,
+            group,
+            what,
+        };
         if batch.partition >= PARTITIONS {
             return Err(error(0, "there is no such partition"));
         }
@@ -33,9 +38,18 @@ pub(super) fn validate(request: &SyncRequest) -> Result<(), SyncError> {
         }
     }
     for (index, group) in request.claims.iter().enumerate() {
-        let columns = [&group.held_micro, &group.unreported, &group.offered, &group.wanted];
-        fits(&group.keys, &columns)
-            .map_err(|what| SyncError { part: "claim", index, group: 0, what })?;
+        let columns = [
+            &group.held_micro,
+            &group.unreported,
+            &group.offered,
+            &group.wanted,
+        ];
+        fits(&group.keys, &columns).map_err(|what| SyncError {
+            part: "claim",
+            index,
+            group: 0,
+            what,
+        })?;
     }
     Ok(())
 }
@@ -45,7 +59,10 @@ fn fits(keys: &[u8], columns: &[&Vec<u64>]) -> Result<(), &'static str> {
     if !rest.is_empty() {
         return Err("the keys are not a multiple of 16 bytes");
     }
-    if columns.iter().any(|column| !column.is_empty() && column.len() != keys.len()) {
+    if columns
+        .iter()
+        .any(|column| !column.is_empty() && column.len() != keys.len())
+    {
         return Err("a column has another length than the keys: leave it out or fill it");
     }
     Ok(())
@@ -62,9 +79,15 @@ impl Ledger {
     ) -> Vec<LeaseGroup> {
         let mut leases = Vec::with_capacity(groups.len());
         for group in groups {
-            let mut lease = LeaseGroup { rule: group.rule, ..LeaseGroup::default() };
+            let mut lease = LeaseGroup {
+                rule: group.rule,
+                ..LeaseGroup::default()
+            };
             let rules = self.rules.clone();
-            let rule = self.kinds.of_rule(RuleId(group.rule)).and_then(|(_, at)| rules.rule(at));
+            let rule = self
+                .kinds
+                .of_rule(RuleId(group.rule))
+                .and_then(|(_, at)| rules.rule(at));
             let Some(rule) = rule else {
                 continue;
             };
@@ -92,7 +115,11 @@ impl Ledger {
         let shard = self.shards.get_mut(key.partition() as usize)?;
         let count = shard.count_of(key);
         let state = state(rule, &count, claim.wanted, now);
-        let own = Own { held: claim.held, unreported: claim.unreported, wanted: claim.wanted };
+        let own = Own {
+            held: claim.held,
+            unreported: claim.unreported,
+            wanted: claim.wanted,
+        };
         let terms = loans::answer(shard.loans.of(key), claim, now, |standing| {
             lend::terms(&state, standing, &own)
         })?;
@@ -136,6 +163,7 @@ fn push(lease: &mut LeaseGroup, terms: &Terms, rule: &Rule, count: &Count, now: 
     lease.quiet_ms.push(terms.quiet.as_millis_ceil());
     lease.share_micro.push(terms.share);
     lease.remaining.push(count.remaining(&rule.quota, now));
-    lease.reset_ms.push(count.reset_after(&rule.quota, now).as_millis_ceil());
+    lease
+        .reset_ms
+        .push(count.reset_after(&rule.quota, now).as_millis_ceil());
 }
-

@@ -6,6 +6,7 @@
 
 use alloc::vec::Vec;
 
+use ahash::RandomState;
 use hashbrown::HashMap;
 
 use crate::{
@@ -29,14 +30,21 @@ pub(super) struct Kind {
 }
 
 /// All kinds ever met, and which of them the present rules use.
-#[derive(Default)]
 pub(super) struct Kinds {
     all: Vec<Kind>,
-    by_shape: HashMap<Shape, KindIndex, ahash::RandomState>,
-    by_rule: HashMap<RuleId, (KindIndex, usize), ahash::RandomState>,
+    by_shape: HashMap<Shape, KindIndex, RandomState>,
+    by_rule: HashMap<RuleId, (KindIndex, usize), RandomState>,
 }
 
 impl Kinds {
+    pub(super) fn new(hash: &RandomState) -> Self {
+        Self {
+            all: Vec::new(),
+            by_shape: HashMap::with_hasher(hash.clone()),
+            by_rule: HashMap::with_hasher(hash.clone()),
+        }
+    }
+
     /// The kind of a rule and quota, met for the first time or again.
     pub(super) fn intern(&mut self, kind: Kind) -> KindIndex {
         let shape = (kind.rule, kind.quota.window.length(), kind.quota.algorithm);
@@ -54,7 +62,10 @@ impl Kinds {
         self.by_rule.clear();
         for (place, rule) in rules.rules().enumerate() {
             if let Some(id) = rules.id(place) {
-                let index = self.intern(Kind { rule: id, quota: rule.quota });
+                let index = self.intern(Kind {
+                    rule: id,
+                    quota: rule.quota,
+                });
                 self.by_rule.insert(id, (index, place));
             }
         }

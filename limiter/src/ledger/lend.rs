@@ -102,7 +102,11 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
         .saturating_add(own.wanted)
         .saturating_add(2 * HIT);
     let mut terms = if fair >= need {
-        Terms { tokens: need, ttl: TTL_AMPLE, ..Terms::default() }
+        Terms {
+            tokens: need,
+            ttl: TTL_AMPLE,
+            ..Terms::default()
+        }
     } else {
         scarce(state, standing, own, free, fair)
     };
@@ -129,26 +133,52 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64, fair: u64) -
     let fallback = share(state.limit_rate, standing.demand, standing.all_demand);
     let rate = share(state.freed, standing.demand, standing.all_demand)
         .min(state.freed.saturating_sub(standing.rates));
-    let base = Terms { ttl: TTL_SCARCE, share: fallback.max(1), ..Terms::default() };
+    let base = Terms {
+        ttl: TTL_SCARCE,
+        share: fallback.max(1),
+        ..Terms::default()
+    };
     if per_second(rate, TTL_SCARCE).saturating_add(fair) >= HIT && rate > 0 {
         let tokens = fair.max(own.wanted.min(free));
-        return Terms { tokens, rate, quiet: TTL_SCARCE, ..base };
+        return Terms {
+            tokens,
+            rate,
+            quiet: TTL_SCARCE,
+            ..base
+        };
     }
     if own.wanted > 0 && free >= own.wanted {
-        return Terms { tokens: own.wanted.max(fair), ..base };
+        return Terms {
+            tokens: own.wanted.max(fair),
+            ..base
+        };
     }
     if fair >= HIT {
-        return Terms { tokens: fair, ..base };
+        return Terms {
+            tokens: fair,
+            ..base
+        };
     }
-    Terms { quiet: quiet(state, standing), ..base }
+    Terms {
+        quiet: quiet(state, standing),
+        ..base
+    }
 }
 
 /// How long it is of no use to ask: until enough will have become free for one
 /// of those who ask, or until the books say so if nothing is out on loan.
 fn quiet(state: &State, standing: &Standing) -> Micros {
-    let turn = share(HIT, standing.sources.saturating_mul(1_000_000), state.freed.saturating_mul(4));
+    let turn = share(
+        HIT,
+        standing.sources.saturating_mul(1_000_000),
+        state.freed.saturating_mul(4),
+    );
     if standing.lent == 0 && state.freed == 0 {
         return state.wait.min(QUIET_HOPELESS).max(Micros::from_millis(1));
     }
-    if state.freed == 0 { QUIET_MAX } else { Micros::new(turn).min(QUIET_MAX) }
+    if state.freed == 0 {
+        QUIET_MAX
+    } else {
+        Micros::new(turn).min(QUIET_MAX)
+    }
 }

@@ -58,7 +58,9 @@ pub(super) struct Loans {
 
 impl Loans {
     pub(super) const fn new(hash: RandomState) -> Self {
-        Self { by_key: HashMap::with_hasher(hash) }
+        Self {
+            by_key: HashMap::with_hasher(hash),
+        }
     }
 
     /// The loans on a key.
@@ -69,7 +71,9 @@ impl Loans {
     /// Millionths of hits of a key that are lent and not accounted for.
     pub(super) fn lent(&self, key: CounterKey, now: Timestamp) -> u64 {
         self.by_key.get(&key).map_or(0, |loans| {
-            loans.iter().fold(0, |sum: u64, loan| sum.saturating_add(loan.lent(now)))
+            loans
+                .iter()
+                .fold(0, |sum: u64, loan| sum.saturating_add(loan.lent(now)))
         })
     }
 
@@ -102,7 +106,11 @@ impl Loan {
     /// What its source has likely not spent, and will not before it reports:
     /// what it could not spend last time either.
     fn idle(&self, now: Timestamp) -> u64 {
-        if self.is_live(now) { self.held.min(self.terms.tokens) } else { 0 }
+        if self.is_live(now) {
+            self.held.min(self.terms.tokens)
+        } else {
+            0
+        }
     }
 
     fn is_live(&self, now: Timestamp) -> bool {
@@ -161,8 +169,15 @@ pub(super) fn answer(
 
 /// What a claim is weighed against.
 fn standing(loans: &[Loan], claim: &Claim, demand: u64, now: Timestamp) -> Standing {
-    let mut standing = Standing { demand, all_demand: demand, sources: 1, ..Standing::default() };
-    let others = loans.iter().filter(|loan| loan.source != claim.source && !loan.is_over(now));
+    let mut standing = Standing {
+        demand,
+        all_demand: demand,
+        sources: 1,
+        ..Standing::default()
+    };
+    let others = loans
+        .iter()
+        .filter(|loan| loan.source != claim.source && !loan.is_over(now));
     for loan in others {
         standing.lent = standing.lent.saturating_add(loan.lent(now));
         standing.idle = standing.idle.saturating_add(loan.idle(now));

@@ -89,7 +89,7 @@ impl Ledger {
         let hash = RandomState::with_seeds(a, b, c, d);
         Self {
             rules: Arc::new(RuleSet::empty()),
-            kinds: Kinds::default(),
+            kinds: Kinds::new(&hash),
             shards: (0..PARTITIONS).map(|_| Shard::new(&hash)).collect(),
             heard: HashMap::with_hasher(hash.clone()),
             leaked: HashMap::with_hasher(hash),
@@ -125,9 +125,11 @@ impl Ledger {
             rules_revision: self.rules.revision,
             ..SyncReply::default()
         };
-        let heard = self.heard.insert(request.source, now);
+        self.heard.insert(request.source, now);
         for batch in request.batches {
-            reply.acks.push(self.count(request.source, batch, now, journal));
+            reply
+                .acks
+                .push(self.count(request.source, batch, now, journal));
         }
         reply.sources = u32::try_from(self.sources(now)).unwrap_or(u32::MAX);
         if request.rules_revision == self.rules.revision {
@@ -135,7 +137,6 @@ impl Ledger {
         } else {
             reply.rules = Some(wire::RuleSet::from(&*self.rules));
         }
-        let _ = heard;
         Ok(reply)
     }
 
@@ -167,7 +168,8 @@ impl Ledger {
         if let Some(shard) = self.shards.get_mut(partition as usize) {
             shard.sweep(&self.kinds, now);
         }
-        self.heard.retain(|_, heard| now.since(*heard) < SOURCE_MEMORY);
+        self.heard
+            .retain(|_, heard| now.since(*heard) < SOURCE_MEMORY);
     }
 
     /// Writes one partition, as chunks that [`Self::restore`] takes one by one.
@@ -188,7 +190,10 @@ impl Ledger {
         contains: u64,
         chunk: &[u8],
     ) -> Result<(), ReplayError> {
-        let error = |what| ReplayError { position: contains, what };
+        let error = |what| ReplayError {
+            position: contains,
+            what,
+        };
         let shard = self
             .shards
             .get_mut(partition as usize)
@@ -255,7 +260,10 @@ impl Ledger {
 
     /// Hits that sources reported as leaked since this ledger was made, by rule.
     pub fn leaked_by_rule(&self) -> Vec<(RuleId, u64)> {
-        self.leaked.iter().map(|(rule, hits)| (*rule, *hits)).collect()
+        self.leaked
+            .iter()
+            .map(|(rule, hits)| (*rule, *hits))
+            .collect()
     }
 
     /// Counts held.
@@ -265,7 +273,10 @@ impl Ledger {
 
     /// Sources heard of in the last half minute.
     pub fn sources(&self, now: Timestamp) -> usize {
-        self.heard.values().filter(|heard| now.since(**heard) < SOURCE_MEMORY).count()
+        self.heard
+            .values()
+            .filter(|heard| now.since(**heard) < SOURCE_MEMORY)
+            .count()
     }
 
     /// What the books say of a key of the rule at `rule`; none if there is no
@@ -282,7 +293,10 @@ impl Ledger {
 
 fn note_leaks(leaked: &mut HashMap<RuleId, u64, RandomState>, batch: &Batch) {
     for group in &batch.groups {
-        let sum = group.leaked.iter().fold(0_u64, |sum, hits| sum.saturating_add(*hits));
+        let sum = group
+            .leaked
+            .iter()
+            .fold(0_u64, |sum, hits| sum.saturating_add(*hits));
         if sum > 0 {
             let total = leaked.entry(RuleId(group.rule)).or_insert(0);
             *total = total.saturating_add(sum);

@@ -32,12 +32,22 @@ pub(super) struct Record {
 impl Record {
     /// Hits that `source` counted.
     pub(super) const fn counted(source: u64, batch: Batch, now: Timestamp) -> Self {
-        Self { at_us: now.as_micros(), source, batch: Some(batch), rules: None }
+        Self {
+            at_us: now.as_micros(),
+            source,
+            batch: Some(batch),
+            rules: None,
+        }
     }
 
     /// Rules that were put in force.
     pub(super) const fn ruled(rules: RuleSet, now: Timestamp) -> Self {
-        Self { at_us: now.as_micros(), source: 0, batch: None, rules: Some(rules) }
+        Self {
+            at_us: now.as_micros(),
+            source: 0,
+            batch: None,
+            rules: Some(rules),
+        }
     }
 
     /// When it was made.

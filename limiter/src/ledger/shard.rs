@@ -74,7 +74,11 @@ impl Shard {
             Status::Duplicate
         } else if batch.sequence > next {
             Status::Gap
-        } else if batch.groups.iter().any(|group| in_the_future(group, kinds, now)) {
+        } else if batch
+            .groups
+            .iter()
+            .any(|group| in_the_future(group, kinds, now))
+        {
             Status::Future
         } else {
             Status::Counted
@@ -90,7 +94,11 @@ impl Shard {
     /// Counts a batch that was judged fit.
     pub(super) fn count(&mut self, source: u64, batch: &Batch, kinds: &Kinds, now: Timestamp) {
         if source != 0 {
-            let mark = Mark { epoch: batch.epoch, sequence: batch.sequence, heard: now };
+            let mark = Mark {
+                epoch: batch.epoch,
+                sequence: batch.sequence,
+                heard: now,
+            };
             self.marks.insert(source, mark);
         }
         for group in &batch.groups {
@@ -100,11 +108,15 @@ impl Shard {
 
     fn count_group(&mut self, group: &CountGroup, kinds: &Kinds, now: Timestamp) {
         let rule = RuleId(group.rule);
-        let sum = group.hits.iter().fold(0_u64, |sum, hits| sum.saturating_add(*hits));
+        let sum = group
+            .hits
+            .iter()
+            .fold(0_u64, |sum, hits| sum.saturating_add(*hits));
         let book = self.books.entry(rule).or_insert(0);
         *book = book.saturating_add(sum);
-        let Some((index, kind)) =
-            kinds.of_rule(rule).and_then(|(index, _)| Some((index, kinds.get(index)?)))
+        let Some((index, kind)) = kinds
+            .of_rule(rule)
+            .and_then(|(index, _)| Some((index, kinds.get(index)?)))
         else {
             return;
         };
@@ -129,9 +141,13 @@ impl Shard {
         );
         let slot = match entry {
             Entry::Occupied(slot) => slot.into_mut(),
-            Entry::Vacant(place) => {
-                place.insert(Slot { key, count: Count::default(), kind }).into_mut()
-            }
+            Entry::Vacant(place) => place
+                .insert(Slot {
+                    key,
+                    count: Count::default(),
+                    kind,
+                })
+                .into_mut(),
         };
         &mut slot.count
     }
@@ -147,14 +163,17 @@ impl Shard {
     /// long been silent.
     pub(super) fn sweep(&mut self, kinds: &Kinds, now: Timestamp) {
         self.slots.retain(|slot| {
-            kinds.get(slot.kind).is_some_and(|kind| !slot.count.is_spent(&kind.quota, now))
+            kinds
+                .get(slot.kind)
+                .is_some_and(|kind| !slot.count.is_spent(&kind.quota, now))
         });
         let few = self.slots.len().saturating_mul(4) < self.slots.capacity();
         if few {
             let hash = &self.hash;
             self.slots.shrink_to_fit(|slot| hash.hash_one(slot.key.0));
         }
-        self.marks.retain(|_, mark| now.since(mark.heard) < SEQUENCE_MEMORY);
+        self.marks
+            .retain(|_, mark| now.since(mark.heard) < SEQUENCE_MEMORY);
         self.loans.sweep(now);
     }
 
@@ -174,7 +193,11 @@ impl Shard {
 
 /// The keys of a column: sixteen bytes each.
 pub(super) fn keys(column: &[u8]) -> impl Iterator<Item = CounterKey> {
-    column.as_chunks().0.iter().map(|bytes| CounterKey::from_bytes(*bytes))
+    column
+        .as_chunks()
+        .0
+        .iter()
+        .map(|bytes| CounterKey::from_bytes(*bytes))
 }
 
 /// Whether a group was counted in a window that is yet to come. The very next

@@ -84,8 +84,19 @@ pub(super) fn write(
     let kinds: Vec<KindEntry> = kinds.iter().map(entry).collect();
     let mut chunk = Chunk {
         kinds: kinds.clone(),
-        marks: shard.marks.iter().map(|(source, mark)| mark_entry(*source, mark)).collect(),
-        books: shard.books.iter().map(|(rule, hits)| BookEntry { rule: rule.0, hits: *hits }).collect(),
+        marks: shard
+            .marks
+            .iter()
+            .map(|(source, mark)| mark_entry(*source, mark))
+            .collect(),
+        books: shard
+            .books
+            .iter()
+            .map(|(rule, hits)| BookEntry {
+                rule: rule.0,
+                hits: *hits,
+            })
+            .collect(),
         slots: Vec::new(),
         rules,
     };
@@ -97,7 +108,10 @@ pub(super) fn write(
         }
         if chunk.slots.len() >= SLOTS_PER_CHUNK * SLOT_BYTES {
             sink(&chunk.encode_to_vec());
-            chunk = Chunk { kinds: kinds.clone(), ..Chunk::default() };
+            chunk = Chunk {
+                kinds: kinds.clone(),
+                ..Chunk::default()
+            };
         }
     }
     sink(&chunk.encode_to_vec());
@@ -111,8 +125,11 @@ pub(super) fn read(
     kinds: &mut Kinds,
 ) -> Result<Option<RuleSet>, &'static str> {
     let chunk = Chunk::decode(bytes).map_err(|_| "a snapshot chunk does not decode")?;
-    let met: Option<Vec<KindIndex>> =
-        chunk.kinds.iter().map(|entry| Some(kinds.intern(kind(entry)?))).collect();
+    let met: Option<Vec<KindIndex>> = chunk
+        .kinds
+        .iter()
+        .map(|entry| Some(kinds.intern(kind(entry)?)))
+        .collect();
     let met = met.ok_or("a snapshot names an impossible quota")?;
     let (slots, rest) = chunk.slots.as_chunks::<SLOT_BYTES>();
     if !rest.is_empty() {
@@ -129,14 +146,23 @@ pub(super) fn read(
         };
         shard.marks.insert(entry.source, mark);
     }
-    shard.books.extend(chunk.books.iter().map(|book| (RuleId(book.rule), book.hits)));
+    shard.books.extend(
+        chunk
+            .books
+            .iter()
+            .map(|book| (RuleId(book.rule), book.hits)),
+    );
     Ok(chunk.rules)
 }
 
 fn slot(bytes: &[u8; SLOT_BYTES], kinds: &[KindIndex]) -> Option<Slot> {
     let (key, rest) = bytes.split_first_chunk::<16>()?;
     let (kind, words) = rest.split_first_chunk::<4>()?;
-    let mut counts = words.as_chunks::<8>().0.iter().map(|word| u64::from_be_bytes(*word));
+    let mut counts = words
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|word| u64::from_be_bytes(*word));
     Some(Slot {
         key: CounterKey::from_bytes(*key),
         kind: *kinds.get(u32::from_be_bytes(*kind) as usize)?,
@@ -177,5 +203,8 @@ fn kind(entry: &KindEntry) -> Option<Kind> {
     };
     let quota = Quota::new(NonZeroU64::new(entry.limit)?, window, algorithm)
         .with_burst(NonZeroU64::new(entry.capacity)?);
-    Some(Kind { rule: RuleId(entry.rule), quota })
+    Some(Kind {
+        rule: RuleId(entry.rule),
+        quota,
+    })
 }
