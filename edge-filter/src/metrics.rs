@@ -95,7 +95,7 @@ impl Metrics {
             ("weir_held_total", stats.held, before.held),
             ("weir_asks_total", stats.asks, before.asks),
             ("weir_deltas_total", stats.deltas, before.deltas),
-            ("weir_lost_hits_total", stats.lost_hits, before.lost_hits),
+            ("weir_untracked_total", stats.untracked, before.untracked),
         ] {
             self.count(name, now.saturating_sub(before));
         }
@@ -205,11 +205,10 @@ mod tests {
         }
         metrics.retire();
         metrics.flush(&mut host);
-        let id = host
-            .names
-            .iter()
-            .position(|name| name == "weir_keys")
-            .map(|at| at as u32 + 1);
+        let id = (1..)
+            .zip(&host.names)
+            .find(|(_, name)| *name == "weir_keys");
+        let id = id.map(|(id, _)| id);
         let moves: Vec<i64> = host
             .added
             .iter()

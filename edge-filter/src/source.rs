@@ -253,7 +253,7 @@ impl Source {
             let give_up = held.until <= now;
             let request = held.request;
             match self.limiter.decide_held(&held.query, now, give_up) {
-                Verdict::Hold { until } if !give_up => self.held.push(Held { until, ..held }),
+                Verdict::Hold { .. } if !give_up => self.held.push(held),
                 Verdict::Deny(decision) => {
                     let refusal = refusal(&held.query, &decision);
                     self.effects
@@ -278,12 +278,7 @@ impl Source {
         self.metrics.count(name, 1);
         match outcome {
             Ok(()) => self.note_rules(revision),
-            Err(error) => {
-                self.effects.push_back(Effect::Warn(error.to_string()));
-                if error == ReplyError::Malformed {
-                    self.limiter.handle_no_answer(id, now);
-                }
-            }
+            Err(error) => self.effects.push_back(Effect::Warn(error.to_string())),
         }
     }
 
