@@ -89,6 +89,11 @@ pub(crate) fn bootstrap(setup: &Setup, folder: &Path) -> Value {
     json!({
         "node": { "id": "test", "cluster": "test" },
         "admin": { "address": socket("127.0.0.1", 0) },
+        "stats_config": { "stats_tags": [
+            { "tag_name": "rule", "regex": "^wasmcustom\\.weir_[a-z_]+(;rule=([^;]+))" },
+            { "tag_name": "verdict", "regex": "^wasmcustom\\.weir_[a-z_]+.*(;verdict=([^;]+))" },
+            { "tag_name": "outcome", "regex": "^wasmcustom\\.weir_[a-z_]+(;outcome=([^;]+))" },
+        ]},
         "static_resources": { "clusters": clusters },
         "dynamic_resources": { "lds_config": { "path_config_source": {
             "path": folder.join("listeners.json"),
@@ -118,6 +123,8 @@ fn connection_manager(setup: &Setup, filters: &[Value], folder: &Path) -> Value 
         "typed_config": {
             "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
             "stat_prefix": "main",
+            "use_remote_address": true,
+            "skip_xff_append": true,
             "stream_idle_timeout": "5s",
             "request_timeout": "5s",
             "max_request_headers_kb": 96,

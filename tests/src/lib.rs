@@ -8,6 +8,8 @@
 //! | `http` | a blocking HTTP/1.1 client that sends any bytes it is given |
 //! | `upstream` | an HTTP/1.1 server whose answer is a closure, also a bad one |
 //! | `prom` | reading `/metrics` and `/stats/prometheus` |
+//! | `region` | the real Ledger in the test itself, that can be told to misbehave |
+//! | `rules` | rules as a test writes them |
 //! | `aggregator` | `weir serve` on a data directory and a rule file |
 //! | `envoy`, `envoy_config` | a real Envoy with the filter in it |
 //! | `load` | many connections at once, and what they were answered |
@@ -29,5 +31,7 @@ pub mod http;
 pub mod load;
 pub mod process;
 pub mod prom;
+pub mod region;
+pub mod rules;
 pub mod upstream;
 pub mod wait;

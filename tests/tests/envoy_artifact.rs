@@ -49,6 +49,20 @@ fn the_module_imports_and_exports_only_what_the_example_configuration_grants() {
 }
 
 #[test]
+fn nothing_is_granted_that_the_module_does_not_use() {
+    let module = module();
+    let names = Names::of(&module);
+    let used = |name: &String| {
+        names.exports.contains(name) || names.imports.iter().any(|(_, n)| n == name)
+    };
+    let unused: Vec<String> = shipped_capabilities()
+        .into_iter()
+        .filter(|name| !used(name))
+        .collect();
+    assert!(unused.is_empty(), "{unused:?}");
+}
+
+#[test]
 fn envoy_accepts_the_example_configuration() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
     let path = binaries::workspace().join("deploy/envoy/envoy.yaml");
