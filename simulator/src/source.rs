@@ -97,11 +97,6 @@ impl Source {
         self.under_way.remove(&id)
     }
 
-    /// Whether nothing is waited for.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.under_way.is_empty() && self.held.is_empty()
-    }
-
     /// When it wants to be woken, by the true clock; none: not at all.
     pub(crate) fn timeout(&self) -> Option<Timestamp> {
         let local = self.limiter.poll_timeout();

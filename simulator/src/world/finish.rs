@@ -69,7 +69,12 @@ impl World<'_> {
         let reported = tally.reported;
         let booked = self.checkers.books.acknowledged() + reported.lost_hits;
         self.expect_equal("hits admitted", tally.hits, "hits in the books", booked);
-        self.expect_equal("hits leaked", tally.leaked, "leaks reported", reported.leaked);
+        self.expect_equal(
+            "hits leaked",
+            tally.leaked,
+            "leaks reported",
+            reported.leaked,
+        );
         self.expect_equal("requests held", tally.held, "holds reported", reported.held);
     }
 
