@@ -40,7 +40,7 @@ impl Source {
         let pop = place / setup.workers_per_pop;
         let identity = Identity {
             source: chance.number(),
-            epoch: 1,
+            epoch: setup.start.as_micros(),
             pop: format!("pop-{pop}"),
         };
         let seeds = std::array::from_fn(|_| chance.number());

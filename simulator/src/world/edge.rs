@@ -83,20 +83,16 @@ impl World<'_> {
         self.drain(place);
     }
 
-    fn decide_held(&mut self, place: usize, mut held: Held) {
+    fn decide_held(&mut self, place: usize, held: Held) {
         let source = &mut self.sources[place];
         let query = &self.plan.queries[held.key];
         let local = source.local(self.now);
         let verdict = source.limiter.decide_held(query, local, false);
-        let Verdict::Hold { until } = verdict else {
-            return self.conclude(place, held.key, &verdict);
-        };
-        let until = source.truly(until);
-        let moved = until != held.until;
-        held.until = until;
-        source.held.push(held);
-        if moved {
-            self.wait(place, &held);
+        if held_until(&verdict).is_some() {
+            // It is still to be given up when it was first told.
+            source.held.push(held);
+        } else {
+            self.conclude(place, held.key, &verdict);
         }
     }
 
