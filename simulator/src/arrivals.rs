@@ -60,7 +60,10 @@ impl Arrivals {
             chance: Chance::new(setup.seed, Purpose::Arrivals),
             start: setup.start,
             end: setup.end(),
-            rate_per_s: setup.rules.first().map_or(1.0, |rule| setup.traffic.rate_per_s(&rule.quota)),
+            rate_per_s: setup
+                .rules
+                .first()
+                .map_or(1.0, |rule| setup.traffic.rate_per_s(&rule.quota)),
             elapsed_s: 0.0,
             sources: setup.sources(),
             popularity: Popularity::of(setup),
@@ -95,8 +98,7 @@ impl Arrivals {
             return false;
         };
         let at = bursts.next;
-        let later =
-            |arrival: Option<&Arrival>| arrival.is_none_or(|arrival| at <= arrival.at);
+        let later = |arrival: Option<&Arrival>| arrival.is_none_or(|arrival| at <= arrival.at);
         let due = at < self.end && later(self.background.as_ref());
         if due && later(bursts.waiting.front()) {
             let source = self.chance.place(self.sources);
@@ -176,7 +178,9 @@ impl Bursts {
                 self.waiting.push_back(Arrival { at, source, key });
             }
         }
-        self.waiting.make_contiguous().sort_by_key(|arrival| arrival.at);
+        self.waiting
+            .make_contiguous()
+            .sort_by_key(|arrival| arrival.at);
         self.next = self.next.after(self.every);
     }
 }

@@ -38,7 +38,11 @@ impl Chance {
 
     /// A number less than `end`; zero if `end` is.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
-        if end == 0 { 0 } else { self.0.rand_range(0..end) }
+        if end == 0 {
+            0
+        } else {
+            self.0.rand_range(0..end)
+        }
     }
 
     /// A place in a list of this length.

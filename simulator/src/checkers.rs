@@ -26,7 +26,7 @@ use leases::Leases;
 pub(crate) use tally::Tally;
 
 /// How many violations are told; the others are counted.
-const TOLD_MAX: usize = 5;
+const TOLD_MAX: usize = 3;
 
 /// All of them.
 pub(crate) struct Checkers {
@@ -51,7 +51,7 @@ impl Checkers {
         Self {
             books: Books::default(),
             tally: Tally::default(),
-            leases: Leases::new(setup),
+            leases: Leases::default(),
             keys_max: setup.keys_max as u64,
             start: setup.start,
             violations: Violations::default(),
@@ -64,7 +64,14 @@ impl Checkers {
     }
 
     /// A request has been answered.
-    pub(crate) fn verdict(&mut self, source: usize, query: &Query, verdict: &Verdict, now: Timestamp) {
+    pub(crate) fn verdict(
+        &mut self,
+        source: usize,
+        query: &Query,
+        verdict: &Verdict,
+        now: Timestamp,
+        local: Timestamp,
+    ) {
         self.tally.verdict(query, verdict);
         match verdict {
             Verdict::Pass if !query.hits.is_empty() => {
@@ -75,7 +82,7 @@ impl Checkers {
             }
             Verdict::Allow(decision) if decision.tier == Tier::Lease => {
                 let hit = query.hits.iter().find(|hit| hit.rule == decision.rule);
-                if let Some(fault) = hit.and_then(|hit| self.leases.spent(source, hit.key, now)) {
+                if let Some(fault) = hit.and_then(|hit| self.leases.spent(source, hit.key, local)) {
                     self.violated(now, &fault);
                 }
             }
@@ -86,14 +93,16 @@ impl Checkers {
     /// The region has taken in a message.
     pub(crate) fn synced(&mut self, synced: &Synced, ledger: &Ledger, now: Timestamp) {
         let found = self.books.synced(synced, ledger);
-        let found = found.err().or_else(|| limits::overspent(synced, ledger, now));
+        let found = found
+            .err()
+            .or_else(|| limits::overspent(synced, ledger, now));
         if let Some(what) = found {
             self.violated(now, &what);
         }
     }
 
     /// A reply has reached a source.
-    pub(crate) fn answered(&mut self, source: usize, reply: &Reply, _now: Timestamp) {
+    pub(crate) fn answered(&mut self, source: usize, reply: &Reply) {
         self.leases.granted(source, reply);
     }
 
@@ -127,7 +136,8 @@ impl Violations {
         if self.told.len() < TOLD_MAX {
             let at = now.since(start).get();
             let (seconds, micros) = (at / 1_000_000, at % 1_000_000);
-            self.told.push(format!("at {seconds}.{micros:06} s: {what}"));
+            self.told
+                .push(format!("at {seconds}.{micros:06} s: {what}"));
         }
     }
 

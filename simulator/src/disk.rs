@@ -8,6 +8,14 @@ use limiter::{
     time::{Micros, Timestamp},
 };
 
+/// Seeds of the ledger's tables. Nothing depends on them.
+const HASH_SEEDS: [u64; 4] = [1, 2, 3, 4];
+
+/// An empty ledger.
+pub(crate) fn ledger() -> Ledger {
+    Ledger::new(HASH_SEEDS)
+}
+
 /// Records become durable a while after they are written.
 pub(crate) struct Disk {
     commit: Micros,
@@ -51,8 +59,13 @@ impl Disk {
         self
     }
 
+    /// When all that was written is durable; never before `now`.
+    pub(crate) fn all_durable_at(&self, now: Timestamp) -> Timestamp {
+        self.log.back().map_or(now, |last| last.durable_at.max(now))
+    }
+
     /// When what is written at `now` is durable.
-    pub(crate) const fn durable_at(&self, now: Timestamp) -> Timestamp {
+    const fn durable_at(&self, now: Timestamp) -> Timestamp {
         now.after(self.commit)
     }
 
@@ -81,8 +94,11 @@ impl Disk {
 
     /// Brings a ledger back from what is there.
     pub(crate) fn rebuild(&self) -> Result<Ledger, ReplayError> {
-        let mut ledger = Ledger::new();
-        let partitions = self.snapshot.iter().flat_map(|snapshot| &snapshot.partitions);
+        let mut ledger = ledger();
+        let partitions = self
+            .snapshot
+            .iter()
+            .flat_map(|snapshot| &snapshot.partitions);
         for (partition, (contains, chunks)) in (0..).zip(partitions) {
             for chunk in chunks {
                 ledger.restore(partition, *contains, chunk)?;
@@ -100,7 +116,11 @@ impl Disk {
         let Some(written) = self.writing.take_if(|writing| writing.durable_at <= now) else {
             return;
         };
-        let contained = written.partitions.iter().map(|(contains, _)| *contains).min();
+        let contained = written
+            .partitions
+            .iter()
+            .map(|(contains, _)| *contains)
+            .min();
         while contained.is_some_and(|contained| self.first <= contained)
             && self.log.pop_front().is_some()
         {

@@ -48,7 +48,9 @@ struct Gateway {
 pub(crate) fn replay(text: &str, only: Option<&str>) -> Result<Outcome, String> {
     let cases = select(parse::<Gateway>(text)?, only, |case| &case.name)?;
     for case in &cases {
-        let differs = case.differs().map_err(|error| format!(" {}: {error}", case.name))?;
+        let differs = case
+            .differs()
+            .map_err(|error| format!(" {}: {error}", case.name))?;
         if let Some(difference) = differs {
             let text = format!("{}{difference}\n", case.name);
             return Ok(Outcome { text, exit_code: 1 });
@@ -72,7 +74,8 @@ impl Gateway {
                 return Ok(Some(difference));
             }
         }
-        self.processes.map_or(Ok(None), |processes| self.differs_among(processes))
+        self.processes
+            .map_or(Ok(None), |processes| self.differs_among(processes))
     }
 
     fn rules(&self, scope: Scope) -> Result<Vec<Rule>, String> {

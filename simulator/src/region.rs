@@ -10,7 +10,10 @@ use limiter::{
 };
 use prost::Message;
 
-use crate::{disk::Disk, setup::Setup};
+use crate::{
+    disk::{self, Disk},
+    setup::Setup,
+};
 
 /// One region.
 pub(crate) struct Region {
@@ -25,7 +28,8 @@ pub(crate) struct Region {
 pub(crate) struct Synced {
     pub(crate) request: SyncRequest,
     pub(crate) reply: Rc<Reply>,
-    /// When the reply may leave: all that it speaks of is durable by then.
+    /// When the reply may leave: all that it acknowledges is durable by then.
+    /// What it lends is on no disk, and waits for none.
     pub(crate) leaves_at: Timestamp,
 }
 
@@ -39,7 +43,7 @@ impl Region {
     /// Empty books with these rules in force.
     pub(crate) fn new(setup: &Setup, rules: &Arc<RuleSet>) -> Self {
         let mut disk = Disk::new(setup.commit);
-        let mut ledger = Ledger::new();
+        let mut ledger = disk::ledger();
         let written = setup.start.before(setup.commit);
         ledger.set_rules(Arc::clone(rules), setup.start, disk.at(written));
         Self {
@@ -61,15 +65,20 @@ impl Region {
             Ok(request) => request,
             Err(error) => return Some(Err(error.to_string())),
         };
-        let message = match ledger.sync(&request, now, self.disk.at(now)) {
+        let message = match ledger.sync(request.clone(), now, self.disk.at(now)) {
             Ok(message) => message,
             Err(error) => return Some(Err(error.to_string())),
+        };
+        let leaves_at = if message.acks.is_empty() {
+            now
+        } else {
+            self.disk.all_durable_at(now)
         };
         let body = message.encode_to_vec();
         Some(Ok(Synced {
             request,
             reply: Rc::new(Reply { message, body }),
-            leaves_at: self.disk.durable_at(now),
+            leaves_at,
         }))
     }
 

@@ -40,7 +40,7 @@ impl Source {
         let pop = place / setup.workers_per_pop;
         let identity = Identity {
             source: chance.number(),
-            epoch: 1,
+            epoch: setup.start.as_micros(),
             pop: format!("pop-{pop}"),
         };
         let seeds = std::array::from_fn(|_| chance.number());
@@ -95,11 +95,6 @@ impl Source {
     /// a transport reports one outcome.
     pub(crate) fn done(&mut self, id: u64) -> bool {
         self.under_way.remove(&id)
-    }
-
-    /// Whether nothing is waited for.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.under_way.is_empty() && self.held.is_empty()
     }
 
     /// When it wants to be woken, by the true clock; none: not at all.

@@ -54,7 +54,9 @@ fn draw(seed: u64, requests: u64) -> Setup {
     let pops = 1 + chance.place(12);
     let rules = rules(&mut chance);
     let traffic = traffic(&mut chance);
-    let rate = rules.first().map_or(1.0, |rule| traffic.rate_per_s(&rule.quota));
+    let rate = rules
+        .first()
+        .map_or(1.0, |rule| traffic.rate_per_s(&rule.quota));
     let duration_s = (count(requests) / rate).clamp(0.5, 600.0);
     let mut setup = Setup {
         start: limiter::time::Timestamp::from_micros(START_S * 1_000_000)
@@ -71,7 +73,9 @@ fn draw(seed: u64, requests: u64) -> Setup {
         faults: Faults::default(),
         restarts: Vec::new(),
         commit: Micros::new(chance.one_of(&[0, 0, 300, 2_000, 15_000])),
-        snapshots: chance.hits(0.5).then(|| Micros::from_secs(1 + chance.below(20))),
+        snapshots: chance
+            .hits(0.5)
+            .then(|| Micros::from_secs(1 + chance.below(20))),
         keys_max: chance.one_of(&[16, 100, 1_000, 100_000]),
         flush_interval: Micros::from_millis(chance.one_of(&[200, 1_000, 3_000])),
     };

@@ -14,7 +14,7 @@ use limiter::{
 use serde::Deserialize;
 
 use crate::{
-    disk::Disk,
+    disk::{self, Disk},
     plan::{Asked, HEADER, quota, ruleset},
     run::{Outcome, parse, select},
     scenario::AlgorithmSpec,
@@ -149,7 +149,7 @@ impl Decider {
         if scope == Scope::Pop {
             return Self::Limiter(Box::new(limiter(rules)));
         }
-        let (mut ledger, mut disk) = (Ledger::new(), Disk::new(Micros::ZERO));
+        let (mut ledger, mut disk) = (disk::ledger(), Disk::new(Micros::ZERO));
         ledger.set_rules(Arc::clone(rules), Timestamp::default(), &mut disk);
         Self::Ledger(Box::new(ledger), disk)
     }

@@ -165,7 +165,10 @@ impl<'a> World<'a> {
 
     fn sweep(&mut self, partition: u32) {
         self.region.sweep(partition, self.now);
-        let keys = self.sources.iter().map(|source| source.limiter.stats(self.now).keys);
+        let keys = self
+            .sources
+            .iter()
+            .map(|source| source.limiter.stats(self.now).keys);
         let keys: Vec<u64> = keys.collect();
         for (source, keys) in keys.into_iter().enumerate() {
             self.checkers.memory(source, keys, self.now);

@@ -153,6 +153,7 @@ fn claim(source: u64, message: u64, group: &ClaimGroup, place: usize) -> Claim {
         unreported: hits(&group.unreported),
         offered: hits(&group.offered),
         wanted: hits(&group.wanted),
+        waiting: hits(&group.waiting),
     }
 }
 

@@ -21,6 +21,12 @@ pub(super) const GRACE: Micros = Micros::from_millis(2_500);
 /// How fast an estimate of demand follows what is reported.
 const DEMAND_MEMORY: Micros = Micros::from_millis(1_500);
 
+/// How long the requests of a first claim are taken to have been coming.
+const FIRST_SEEN: Micros = Micros::from_secs(2);
+
+/// So many hits expected and none asked for: the traffic has gone elsewhere.
+const SURPRISE: u64 = 3_000_000;
+
 /// What one source holds of one key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loan {
@@ -35,6 +41,8 @@ pub(super) struct Loan {
     unreported: u64,
     /// What the source still held of the loan before, in millionths.
     held: u64,
+    /// What requests were waiting for, in millionths.
+    waiting: u64,
     /// Millionths of hits asked for each second.
     demand: u64,
 }
@@ -49,6 +57,7 @@ pub(super) struct Claim {
     pub(super) unreported: u64,
     pub(super) offered: u64,
     pub(super) wanted: u64,
+    pub(super) waiting: u64,
 }
 
 /// All loans of a partition.
@@ -158,6 +167,7 @@ pub(super) fn answer(
         terms,
         unreported: claim.unreported,
         held: claim.held,
+        waiting: claim.waiting,
         demand,
     };
     match place.and_then(|place| loans.get_mut(place)) {
@@ -193,10 +203,14 @@ fn standing(loans: &[Loan], claim: &Claim, demand: u64, now: Timestamp) -> Stand
 /// The demand of a source, once what it reports is taken in.
 fn demand_after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> u64 {
     let Some(loan) = before else {
-        return claim.offered;
+        return share(claim.offered, 1_000_000, FIRST_SEEN.get());
     };
     let passed = now.since(loan.at).get();
     let memory = DEMAND_MEMORY.get();
+    let expected = per_second(loan.demand, now.since(loan.at));
+    if claim.offered == 0 && expected >= SURPRISE {
+        return 0;
+    }
     let faded = share(loan.demand, memory, memory.saturating_add(passed));
     let fresh = share(claim.offered, 1_000_000, memory.saturating_add(passed));
     faded.saturating_add(fresh)

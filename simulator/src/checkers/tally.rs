@@ -29,7 +29,8 @@ pub(crate) struct Reported {
     pub(crate) held: u64,
     pub(crate) asks: u64,
     pub(crate) deltas: u64,
-    pub(crate) lost_hits: u64,
+    /// Hits that no book will ever have, for want of memory.
+    pub(crate) untracked: u64,
 }
 
 impl Tally {
@@ -62,6 +63,6 @@ impl Tally {
         reported.held += stats.held;
         reported.asks += stats.asks;
         reported.deltas += stats.deltas;
-        reported.lost_hits += stats.lost_hits;
+        reported.untracked += stats.untracked;
     }
 }

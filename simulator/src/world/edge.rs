@@ -21,15 +21,15 @@ impl World<'_> {
         self.exact.decide(query, self.now);
         self.checkers.tally.requests += 1;
         let source = &mut self.sources[arrival.source];
-        let verdict = source.limiter.decide(query, source.local(self.now));
+        let local = source.local(self.now);
+        let verdict = source.limiter.decide(query, local);
         if let Some(until) = held_until(&verdict) {
             self.checkers.tally.held += 1;
             let until = source.truly(until);
             let held = source.hold(arrival.key, until);
             self.wait(arrival.source, &held);
         } else {
-            self.checkers
-                .verdict(arrival.source, query, &verdict, self.now);
+            self.conclude(arrival.source, arrival.key, &verdict);
         }
         self.drain(arrival.source);
     }
@@ -52,7 +52,7 @@ impl World<'_> {
         let query = &self.plan.queries[held.key];
         let local = source.local(self.now);
         let verdict = source.limiter.decide_held(query, local, true);
-        self.checkers.verdict(place, query, &verdict, self.now);
+        self.conclude(place, held.key, &verdict);
         self.drain(place);
     }
 
@@ -67,7 +67,7 @@ impl World<'_> {
             source.limiter.handle_no_answer(id, local);
             return self.decide_anew(place);
         };
-        self.checkers.answered(place, reply, self.now);
+        self.checkers.answered(place, reply);
         if let Err(error) = source.limiter.handle_reply(id, &reply.body, local) {
             let what = format!("source {place} refused a reply: {error}");
             self.checkers.violated(self.now, &what);
@@ -83,21 +83,25 @@ impl World<'_> {
         self.drain(place);
     }
 
-    fn decide_held(&mut self, place: usize, mut held: Held) {
+    fn decide_held(&mut self, place: usize, held: Held) {
         let source = &mut self.sources[place];
         let query = &self.plan.queries[held.key];
         let local = source.local(self.now);
         let verdict = source.limiter.decide_held(query, local, false);
-        let Verdict::Hold { until } = verdict else {
-            return self.checkers.verdict(place, query, &verdict, self.now);
-        };
-        let until = source.truly(until);
-        let moved = until != held.until;
-        held.until = until;
-        source.held.push(held);
-        if moved {
-            self.wait(place, &held);
+        if held_until(&verdict).is_some() {
+            // It is still to be given up when it was first told.
+            source.held.push(held);
+        } else {
+            self.conclude(place, held.key, &verdict);
         }
+    }
+
+    /// A request is answered.
+    fn conclude(&mut self, place: usize, key: usize, verdict: &Verdict) {
+        let query = &self.plan.queries[key];
+        let local = self.sources[place].local(self.now);
+        self.checkers
+            .verdict(place, query, verdict, self.now, local);
     }
 
     fn wait(&mut self, source: usize, held: &Held) {
