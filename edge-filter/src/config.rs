@@ -53,10 +53,13 @@ impl Config {
     /// # Errors
     /// Says which field is wrong and what is allowed.
     pub fn parse(bytes: &[u8]) -> Result<Self, ConfigError> {
-        let raw = if bytes.trim_ascii().is_empty() {
-            Raw::default()
-        } else {
-            serde_json::from_slice(bytes).map_err(|error| ConfigError(error.to_string()))?
+        let raw = match bytes.trim_ascii().first() {
+            None => Raw::default(),
+            // A list would do for serde, field by field.
+            Some(b'[') => return Err(ConfigError("expected an object, as in {}".to_owned())),
+            Some(_) => {
+                serde_json::from_slice(bytes).map_err(|error| ConfigError(error.to_string()))?
+            }
         };
         Self::try_from(raw)
     }
@@ -162,5 +165,6 @@ mod tests {
     #[test]
     fn what_is_no_json_is_refused_with_its_place() {
         assert!(refused("cluster: weir").contains("line 1 column 1"));
+        assert_eq!(refused(" []"), "expected an object, as in {}");
     }
 }

@@ -149,7 +149,8 @@ impl Source {
             return;
         };
         let id = self.calls.swap_remove(at).id;
-        match body {
+        // Nothing is a message, too, in protobuf; but never a reply.
+        match body.filter(|body| !body.is_empty()) {
             Some(body) => self.reply(id, body, now),
             None => self.no_answer(id, now),
         }
@@ -286,7 +287,7 @@ impl Source {
         let rules = self.limiter.rules();
         if rules.revision != before {
             let line = format!(
-                "{} rules in force, revision {}",
+                "rules in force: {}, revision {}",
                 rules.len(),
                 rules.revision
             );
