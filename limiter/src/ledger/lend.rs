@@ -79,6 +79,8 @@ pub(super) struct Standing {
     pub(super) idle: u64,
     /// Lent to others as rates, a second.
     pub(super) rates: u64,
+    /// This source's part of what becomes free, a second.
+    pub(super) rate: u64,
     /// This source's demand a second.
     pub(super) demand: u64,
     /// Everybody's, its own with them.
@@ -151,7 +153,9 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
         0
     };
     let pool = free - held;
-    let rate = ours(state.freed).min(state.freed.saturating_sub(standing.rates));
+    let rate = standing
+        .rate
+        .min(state.freed.saturating_sub(standing.rates));
     let lasting = per_second(rate, TTL_SCARCE) >= HIT;
     let part = if lasting || held > 0 || ours(pool) >= HIT {
         ours(pool)
