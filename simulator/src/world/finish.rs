@@ -69,12 +69,11 @@ impl World<'_> {
         let reported = tally.reported;
         let booked = self.checkers.books.acknowledged() + reported.untracked;
         self.expect_equal("hits admitted", tally.hits, "hits in the books", booked);
-        self.expect_equal(
-            "hits leaked",
-            tally.leaked,
-            "leaks reported",
-            reported.leaked,
-        );
+        if self.setup.rules.len() == 1 || reported.leaked < tally.leaked {
+            // An answer names one rule; another may have leaked, too.
+            let (seen, told) = ("hits leaked", "leaks reported");
+            self.expect_equal(seen, tally.leaked, told, reported.leaked);
+        }
         self.expect_equal("requests held", tally.held, "holds reported", reported.held);
     }
 
