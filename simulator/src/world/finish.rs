@@ -32,7 +32,9 @@ impl World<'_> {
     }
 
     fn settle(&mut self) {
-        let end = self.now.max(self.setup.end()).after(SETTLE);
+        let restarts = self.setup.restarts.iter();
+        let back = restarts.map(|(at, down)| at.after(*down)).max();
+        let end = self.setup.end().max(back.unwrap_or_default()).after(SETTLE);
         self.until(self.setup.end());
         for place in 0..self.sources.len() {
             self.sources[place].limiter.flush_now();
