@@ -171,7 +171,7 @@ impl Entry {
         if !self.shared || self.claim.open || now < self.lease.quiet {
             return false;
         }
-        let passed = now.since(self.claim.at).get().max(1);
+        let passed = now.since(self.claim.at).get().max(1_000_000);
         let due = u128::from(self.claim.offered) * u128::from(rtt.get()) * 2 / u128::from(passed);
         let low = i64::try_from(due.saturating_add(1))
             .unwrap_or(i64::MAX)
@@ -254,9 +254,9 @@ impl Lease {
     }
 
     /// Takes in the share that goes on while the region is away: never more
-    /// than a second of it, or one hit, is saved up.
+    /// than a second of it, or two hits, is saved up.
     pub(super) fn accrue_share(&mut self, now: Timestamp) {
-        let most = i64::try_from(self.share).unwrap_or(i64::MAX).max(HIT);
+        let most = i64::try_from(self.share).unwrap_or(i64::MAX).max(2 * HIT);
         let gained = gain(self.share, now.since(self.at));
         self.tokens = self.tokens.saturating_add(gained).min(most);
         self.at = self.at.max(now);

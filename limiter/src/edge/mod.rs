@@ -123,7 +123,7 @@ impl Limiter {
             asking: Vec::new(),
             late: Vec::new(),
             next_flush: Timestamp::default(),
-            sources: 1,
+            sources: u32::MAX,
         }
     }
 
