@@ -64,7 +64,7 @@ fn every_scenario_keeps_its_bounds() {
 fn a_bound_that_is_misspelt_is_an_error_with_its_line() {
     let outcome = altered("accuracy.json", "\"error_max\"", "\"eror_max\"");
     assert_eq!(outcome.exit_code, 2);
-    let words = "accuracy.json:24:15: unknown field `eror_max`";
+    let words = "accuracy.json:22:13: unknown field `eror_max`";
     assert!(outcome.text.starts_with(words), "{}", outcome.text);
 }
 
