@@ -1,1 +1,3 @@
 //! The regional aggregator: durable counters, leases and rules behind HTTP.
+
+pub mod store;
