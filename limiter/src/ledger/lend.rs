@@ -26,6 +26,9 @@ const TTL_AMPLE: Micros = Micros::from_secs(30);
 /// may be lost.
 const TTL_SCARCE: Micros = Micros::from_millis(2_500);
 
+/// What a source is lent beyond what it is likely to spend, while there is plenty.
+const SPARE: u64 = 3 * HIT;
+
 /// The longest a source is kept from asking while others may give back.
 const QUIET_MAX: Micros = Micros::from_secs(1);
 
@@ -98,22 +101,24 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
     let fair = share(free, standing.demand, standing.all_demand)
         .max(free / standing.sources.max(1).saturating_mul(2))
         .min(free);
-    let need = per_second(standing.demand, HORIZON)
-        .saturating_add(own.wanted)
-        .saturating_add(2 * HIT);
+    let need = need(standing, own);
     let mut terms = if fair >= need {
-        Terms {
-            tokens: need,
-            ttl: TTL_AMPLE,
-            ..Terms::default()
-        }
+        Terms { tokens: need, ttl: TTL_AMPLE, ..Terms::default() }
     } else {
-        scarce(state, standing, own, free, fair)
+        scarce(state, standing, own, free)
     };
     if let Some(ends) = state.ends {
         terms.ttl = terms.ttl.min(ends);
     }
     terms
+}
+
+/// What a source is likely to spend until it is next heard of: with a few hits
+/// to spare, since requests do not come evenly, but nothing for a source that
+/// its traffic has left.
+fn need(standing: &Standing, own: &Own) -> u64 {
+    let spare = per_second(standing.demand, TTL_AMPLE).min(SPARE);
+    per_second(standing.demand, HORIZON).saturating_add(own.wanted).saturating_add(spare)
 }
 
 /// What may be lent to this source, with what it holds already.
@@ -128,57 +133,42 @@ fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
     u64::try_from(free.max(0)).unwrap_or(u64::MAX)
 }
 
-/// The terms when there is not enough for everybody.
-fn scarce(state: &State, standing: &Standing, own: &Own, free: u64, fair: u64) -> Terms {
-    let fallback = share(state.limit_rate, standing.demand, standing.all_demand);
-    let rate = share(state.freed, standing.demand, standing.all_demand)
-        .min(state.freed.saturating_sub(standing.rates));
-    let base = Terms {
-        ttl: TTL_SCARCE,
-        share: fallback.max(1),
-        ..Terms::default()
-    };
-    if per_second(rate, TTL_SCARCE).saturating_add(fair) >= HIT && rate > 0 {
-        let tokens = fair.max(own.wanted.min(free));
-        return Terms {
-            tokens,
-            rate,
-            quiet: TTL_SCARCE,
-            ..base
-        };
-    }
-    if own.wanted > 0 && free >= own.wanted {
-        return Terms {
-            tokens: own.wanted.max(fair),
-            ..base
-        };
-    }
-    if fair >= HIT {
-        return Terms {
-            tokens: fair,
-            ..base
-        };
-    }
+/// The terms when there is not enough for everybody: what it holds, if it is
+/// likely to spend it; its share of what nobody holds, or what its requests wait
+/// for; and its share of what becomes free.
+fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
+    let ours = |amount: u64| share(amount, standing.demand, standing.all_demand);
+    let likely = per_second(standing.demand, TTL_SCARCE);
+    let held = if likely >= HIT { own.held.min(free).min(likely) } else { 0 };
+    let pool = free - held;
+    let rate = ours(state.freed).min(state.freed.saturating_sub(standing.rates));
+    let lasting = per_second(rate, TTL_SCARCE) >= HIT;
+    let part = if lasting || held > 0 || ours(pool) >= HIT { ours(pool) } else { 0 };
+    let wanted = own.wanted.min(pool / HIT * HIT);
+    let tokens = held.saturating_add(part.max(wanted));
+    let left = free.saturating_sub(tokens);
     Terms {
-        quiet: quiet(state, standing),
-        ..base
+        tokens,
+        rate: if lasting { rate } else { 0 },
+        ttl: TTL_SCARCE,
+        quiet: if left >= HIT { Micros::ZERO } else { quiet(state, standing, lasting) },
+        share: ours(state.limit_rate).max(1),
     }
 }
 
-/// How long it is of no use to ask: until enough will have become free for one
-/// of those who ask, or until the books say so if nothing is out on loan.
-fn quiet(state: &State, standing: &Standing) -> Micros {
-    let turn = share(
-        HIT,
-        standing.sources.saturating_mul(1_000_000),
-        state.freed.saturating_mul(4),
-    );
+/// How long it is of no use to ask: until the next flush for who is paid as it
+/// comes in, else until enough will have become free for one of those who ask;
+/// or until the books say so, if nothing is out on loan.
+fn quiet(state: &State, standing: &Standing, paid: bool) -> Micros {
+    if paid {
+        return TTL_SCARCE;
+    }
     if standing.lent == 0 && state.freed == 0 {
         return state.wait.min(QUIET_HOPELESS).max(Micros::from_millis(1));
     }
-    if state.freed == 0 {
-        QUIET_MAX
-    } else {
-        Micros::new(turn).min(QUIET_MAX)
+    let turns = standing.sources.saturating_mul(1_000_000);
+    match state.freed.saturating_mul(4) {
+        0 => QUIET_MAX,
+        freed => Micros::new(share(HIT, turns, freed)).min(QUIET_MAX),
     }
 }

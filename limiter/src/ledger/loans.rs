@@ -21,6 +21,9 @@ pub(super) const GRACE: Micros = Micros::from_millis(2_500);
 /// How fast an estimate of demand follows what is reported.
 const DEMAND_MEMORY: Micros = Micros::from_millis(1_500);
 
+/// So many hits expected and none asked for: the traffic has gone elsewhere.
+const SURPRISE: u64 = 3_000_000;
+
 /// What one source holds of one key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loan {
@@ -197,6 +200,10 @@ fn demand_after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> u64 {
     };
     let passed = now.since(loan.at).get();
     let memory = DEMAND_MEMORY.get();
+    let expected = per_second(loan.demand, now.since(loan.at));
+    if claim.offered == 0 && expected >= SURPRISE {
+        return 0;
+    }
     let faded = share(loan.demand, memory, memory.saturating_add(passed));
     let fresh = share(claim.offered, 1_000_000, memory.saturating_add(passed));
     faded.saturating_add(fresh)

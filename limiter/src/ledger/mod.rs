@@ -28,6 +28,9 @@ use shard::Shard;
 /// How long after it was last heard of a source counts as there.
 const SOURCE_MEMORY: Micros = Micros::from_secs(30);
 
+/// How long a ledger listens before it says how many sources there are.
+const LEARNING: Micros = Micros::from_secs(3);
+
 /// One region's books. Every `now` is the region's clock.
 ///
 /// Each change is handed to a [`Journal`] as a record as it is made; a reply
@@ -39,6 +42,7 @@ pub struct Ledger {
     kinds: Kinds,
     shards: Vec<Shard>,
     heard: HashMap<u64, Timestamp, RandomState>,
+    first_heard: Option<Timestamp>,
     leaked: HashMap<RuleId, u64, RandomState>,
 }
 
@@ -92,6 +96,7 @@ impl Ledger {
             kinds: Kinds::new(&hash),
             shards: (0..PARTITIONS).map(|_| Shard::new(&hash)).collect(),
             heard: HashMap::with_hasher(hash.clone()),
+            first_heard: None,
             leaked: HashMap::with_hasher(hash),
         }
     }
@@ -131,7 +136,7 @@ impl Ledger {
                 .acks
                 .push(self.count(request.source, batch, now, journal));
         }
-        reply.sources = u32::try_from(self.sources(now)).unwrap_or(u32::MAX);
+        reply.sources = self.known_sources(now);
         if request.rules_revision == self.rules.revision {
             reply.leases = self.lend(request.source, request.message, &request.claims, now);
         } else {
@@ -269,6 +274,16 @@ impl Ledger {
     /// Counts held.
     pub fn keys(&self) -> usize {
         self.shards.iter().map(Shard::len).sum()
+    }
+
+    /// As [`Self::sources`], or more than there can be while this ledger has not
+    /// yet had the time to hear of all.
+    fn known_sources(&mut self, now: Timestamp) -> u32 {
+        let first = *self.first_heard.get_or_insert(now);
+        if now.since(first) < LEARNING {
+            return u32::MAX;
+        }
+        u32::try_from(self.sources(now)).unwrap_or(u32::MAX)
     }
 
     /// Sources heard of in the last half minute.

@@ -102,6 +102,19 @@ impl Rule {
         rule
     }
 
+    /// The quota that a source keeps on its own when it cannot ask; none if it may
+    /// then admit nothing.
+    pub fn local_quota(&self) -> Option<Quota> {
+        let limit = NonZeroU64::new(self.local_cap)?;
+        let scaled = u128::from(self.quota.capacity()) * u128::from(limit.get())
+            / u128::from(self.quota.limit.get());
+        let burst = u64::try_from(scaled)
+            .ok()
+            .and_then(NonZeroU64::new)
+            .unwrap_or(NonZeroU64::MIN);
+        Some(Quota::new(limit, self.quota.window, self.quota.algorithm).with_burst(burst))
+    }
+
     /// Whether all of it is understood. One that is not applies to nothing.
     pub fn is_supported(&self) -> bool {
         !self.conditions.contains(&Condition::Unsupported)

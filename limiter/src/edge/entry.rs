@@ -1,0 +1,290 @@
+//! What a source knows of one key.
+//!
+//! Amounts of tokens are millionths of a hit. Instants are the host's clock.
+
+use super::{judge::Answer, outbox::Delta, table::Slot};
+use crate::{
+    count::Count,
+    decision::Tier,
+    key::{CounterKey, RuleId},
+    time::{Micros, Timestamp},
+    window::WindowIndex,
+    wire::ClaimGroup,
+};
+
+/// One hit, in tokens.
+pub(super) const HIT: i64 = 1_000_000;
+
+/// One key's state.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) key: CounterKey,
+    pub(super) rule: RuleId,
+    /// The rule's place in the rules in force; none once it is gone.
+    pub(super) place: Option<u32>,
+    /// What this source admitted, for caps that are its own.
+    pub(super) local: Count,
+    pub(super) lease: Lease,
+    pub(super) report: Report,
+    pub(super) claim: Claim,
+    /// Until when every request is denied.
+    pub(super) penalty_until: Timestamp,
+    /// Used since the table's hand last came by.
+    pub(super) touched: bool,
+    /// Whether the region counts this key, too.
+    pub(super) shared: bool,
+}
+
+/// What the region has lent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lease {
+    /// In hand at `at`; negative: admitted ahead of the region's word.
+    pub(super) tokens: i64,
+    pub(super) at: Timestamp,
+    pub(super) rate: u64,
+    pub(super) expires: Timestamp,
+    /// Until when it is of no use to ask.
+    pub(super) quiet: Timestamp,
+    /// A second, while the region is away; 0: none named.
+    pub(super) share: u64,
+    /// Hits left over all sources, as last told, less those spent here since.
+    pub(super) remaining: u64,
+    /// When the whole limit is there again, as last told.
+    pub(super) resets: Timestamp,
+}
+
+/// Hits admitted and not yet acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Report {
+    /// Those in no batch yet, and the window they were counted in.
+    pub(super) pending: u64,
+    pub(super) window: WindowIndex,
+    /// Of `pending`: admitted because nobody could be asked.
+    pub(super) leaked: u64,
+    /// All of them, in a batch or not.
+    pub(super) unacked: u64,
+    /// Of `unacked`: in a batch of this message.
+    pub(super) batched: (u64, u64),
+}
+
+/// What the region is told of a key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Claim {
+    /// The last message with a claim; 0: none yet.
+    pub(super) message: u64,
+    /// When it was made.
+    pub(super) at: Timestamp,
+    /// Whether its answer is still to come.
+    pub(super) open: bool,
+    /// Whether the region has ever answered one.
+    pub(super) answered: bool,
+    /// Hits asked for since.
+    pub(super) offered: u64,
+    /// Hits that requests are waiting for.
+    pub(super) wanted: u64,
+    /// Tokens spent since.
+    pub(super) spent: i64,
+    /// Whether the key is in the list of those to be claimed at once.
+    pub(super) asking: bool,
+    /// Whether it is in the list of those to be claimed with the next flush.
+    pub(super) dirty: bool,
+    /// Whether it has been claimed since it was last used.
+    pub(super) idle: bool,
+}
+
+impl Entry {
+    pub(super) fn new(key: CounterKey, rule: RuleId, place: u32, shared: bool) -> Self {
+        Self {
+            key,
+            rule,
+            place: Some(place),
+            local: Count::default(),
+            lease: Lease::default(),
+            report: Report::default(),
+            claim: Claim::default(),
+            penalty_until: Timestamp::default(),
+            touched: true,
+            shared,
+        }
+    }
+
+    /// Whether forgetting it loses nothing and lets nobody off.
+    pub(super) fn is_evictable(&self, now: Timestamp) -> bool {
+        let claimed = self.claim.dirty || self.claim.asking || self.claim.open;
+        let over = now < self.lease.quiet || (self.lease.share > 0 && self.lease.is_live(now));
+        let punished = now < self.penalty_until;
+        self.report.unacked == 0 && !claimed && !over && !punished
+    }
+
+    /// Notes admitted hits for the next batch. If they belong to another window
+    /// than those noted before, returns these, which then stand alone.
+    pub(super) fn report_hits(
+        &mut self,
+        window: WindowIndex,
+        hits: u64,
+        leaked: bool,
+        slot: Slot,
+    ) -> Option<Delta> {
+        if !self.shared {
+            return None;
+        }
+        let late = if self.report.window == window {
+            None
+        } else {
+            self.take_pending(slot)
+        };
+        let report = &mut self.report;
+        report.window = window;
+        report.pending = report.pending.saturating_add(hits);
+        report.unacked = report.unacked.saturating_add(hits);
+        report.leaked = report.leaked.saturating_add(if leaked { hits } else { 0 });
+        late
+    }
+
+    /// What is in no batch yet, to be put into one.
+    pub(super) fn take_pending(&mut self, slot: Slot) -> Option<Delta> {
+        let report = &mut self.report;
+        let delta = Delta {
+            slot,
+            key: self.key,
+            rule: self.rule,
+            window: report.window,
+            hits: report.pending,
+            leaked: report.leaked,
+        };
+        report.pending = 0;
+        report.leaked = 0;
+        (delta.hits > 0).then_some(delta)
+    }
+
+    /// Notes that hits are in a batch of this message.
+    pub(super) const fn note_batched(&mut self, message: u64, hits: u64) {
+        let (last, sum) = self.report.batched;
+        let sum = if last == message { sum } else { 0 };
+        self.report.batched = (message, sum.saturating_add(hits));
+    }
+
+    /// Whether a spent lease should be filled up before it runs out: it is one
+    /// of those that may be asked for, and what is left will not do for the time
+    /// an answer takes.
+    pub(super) fn runs_low(&self, answer: Answer, rtt: Micros, now: Timestamp) -> bool {
+        if !self.shared || self.claim.open || now < self.lease.quiet {
+            return false;
+        }
+        let passed = now.since(self.claim.at).get().max(1_000_000);
+        let due = u128::from(self.claim.offered) * u128::from(rtt.get()) * 2 / u128::from(passed);
+        let low = i64::try_from(due.saturating_add(1))
+            .unwrap_or(i64::MAX)
+            .saturating_mul(HIT);
+        match answer {
+            Answer::Yes(Tier::Lease) => self.lease.tokens < low,
+            Answer::Yes(Tier::Credit) => true,
+            _ => false,
+        }
+    }
+
+    /// Hits left over all sources, as far as is known here.
+    pub(super) fn known_remaining(&self) -> u64 {
+        let held = u64::try_from(self.lease.tokens / HIT).unwrap_or(0);
+        self.lease.remaining.max(held)
+    }
+
+    /// Takes the key off the lists it is on, to be claimed by `message`; whether
+    /// it has not been already.
+    pub(super) const fn start_claim(&mut self, message: u64) -> bool {
+        self.claim.asking = false;
+        self.claim.dirty = false;
+        let fresh = self.claim.message != message;
+        self.claim.message = message;
+        fresh
+    }
+
+    /// Adds a claim to the columns of its rule's group.
+    pub(super) fn claim_into(&mut self, group: &mut ClaimGroup, now: Timestamp) {
+        self.lease.accrue(now);
+        let live = self.lease.is_live(now);
+        let held = if live {
+            u64::try_from(self.lease.tokens).unwrap_or(0)
+        } else {
+            0
+        };
+        let batched = match self.report.batched {
+            (message, hits) if message == self.claim.message => hits,
+            _ => 0,
+        };
+        group.held_micro.push(held);
+        group
+            .unreported
+            .push(self.report.unacked.saturating_sub(batched));
+        group.offered.push(self.claim.offered);
+        group.wanted.push(self.claim.wanted);
+        self.claim.idle = self.claim.offered == 0;
+        self.claim.offered = 0;
+        self.claim.spent = 0;
+        self.claim.at = now;
+        self.claim.open = true;
+    }
+
+    /// Whether the next flush has to speak of this key even if nothing more
+    /// comes: hits are still to be batched, or a lease is to be given back.
+    pub(super) const fn wants_another_flush(&self) -> bool {
+        self.report.pending > 0 || !self.claim.idle
+    }
+}
+
+impl Lease {
+    /// Whether it may be spent at `now`. A clock that has gone back by more than
+    /// a second ends it: nobody knows how long ago it was made.
+    pub(super) fn is_live(&self, now: Timestamp) -> bool {
+        now < self.expires && self.at <= now.after(Micros::from_secs(1))
+    }
+
+    /// Takes in what has come in by `now`, or by its expiry.
+    pub(super) fn accrue(&mut self, now: Timestamp) {
+        let until = now.min(self.expires);
+        if until <= self.at {
+            return;
+        }
+        if self.rate > 0 {
+            self.tokens = self
+                .tokens
+                .saturating_add(gain(self.rate, until.since(self.at)));
+        }
+        self.at = until;
+    }
+
+    /// Takes in the share that goes on while the region is away: never more
+    /// than a second of it, or two hits, is saved up.
+    pub(super) fn accrue_share(&mut self, now: Timestamp) {
+        let most = i64::try_from(self.share).unwrap_or(i64::MAX).max(2 * HIT);
+        let gained = gain(self.share, now.since(self.at));
+        self.tokens = self.tokens.saturating_add(gained).min(most);
+        self.at = self.at.max(now);
+    }
+
+    /// Whether a cost is covered.
+    pub(super) fn covers(&self, cost: u64) -> bool {
+        self.tokens >= tokens(cost)
+    }
+
+    /// How long until a cost is covered at `rate`; none if it never is.
+    pub(super) fn wait(&self, cost: u64, rate: u64) -> Option<Micros> {
+        let missing = u64::try_from(tokens(cost).saturating_sub(self.tokens)).unwrap_or(0);
+        let wait = u128::from(missing)
+            .saturating_mul(1_000_000)
+            .checked_add(u128::from(rate).saturating_sub(1))?
+            .checked_div(u128::from(rate))?;
+        Some(Micros::new(u64::try_from(wait).unwrap_or(u64::MAX)))
+    }
+}
+
+/// A cost in tokens.
+pub(super) fn tokens(cost: u64) -> i64 {
+    i64::try_from(cost).unwrap_or(i64::MAX).saturating_mul(HIT)
+}
+
+/// `rate` a second, for `span`.
+fn gain(rate: u64, span: Micros) -> i64 {
+    let gained = u128::from(rate) * u128::from(span.get()) / 1_000_000;
+    i64::try_from(gained).unwrap_or(i64::MAX)
+}

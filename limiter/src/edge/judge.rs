@@ -1,0 +1,155 @@
+//! One rule's answer to one request, from what is known here.
+
+use super::entry::{Entry, Lease, tokens};
+use crate::{
+    decision::Tier,
+    quota::Quota,
+    rule::{Consistency, Fallback, Rule, Scope},
+    time::{Micros, Timestamp},
+};
+
+/// What a rule says, before anything is spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// Admit.
+    Yes(Tier),
+    /// Deny; the wait after which it might be otherwise, if it ever is.
+    No(Tier, Option<Micros>),
+    /// The region has to be asked.
+    Ask,
+}
+
+/// The circumstances of a decision.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Circumstances {
+    /// The host's clock.
+    pub(super) now: Timestamp,
+    /// The region's clock, or the host's while that is all there is.
+    pub(super) region_now: Timestamp,
+    /// Whether nobody can be asked.
+    pub(super) away: bool,
+    /// Sources the region knows of.
+    pub(super) sources: u32,
+    /// Whether the request will not wait (any longer).
+    pub(super) impatient: bool,
+}
+
+/// Answers for one rule. Brings the entry up to date; spends nothing.
+pub(super) fn judge(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+    if cost > rule.quota.capacity() {
+        return Answer::No(Tier::Local, None);
+    }
+    if at.now < entry.penalty_until {
+        return Answer::No(Tier::Local, Some(entry.penalty_until.since(at.now)));
+    }
+    match (rule.scope, rule.consistency) {
+        (Scope::Pop, _) => own(entry, Some(&rule.quota), cost, at, Tier::Local),
+        (_, Consistency::Edge) => told(entry, rule, cost, at),
+        (_, Consistency::Leased) => lent(entry, rule, cost, at),
+        (_, Consistency::Exact) => asked(entry, rule, cost, at),
+    }
+}
+
+/// By the source's own count.
+fn own(entry: &Entry, quota: Option<&Quota>, cost: u64, at: &Circumstances, tier: Tier) -> Answer {
+    let Some(quota) = quota else {
+        return Answer::No(tier, None);
+    };
+    if entry.local.allows(quota, cost, at.region_now) {
+        Answer::Yes(tier)
+    } else {
+        Answer::No(tier, entry.local.retry_after(quota, cost, at.region_now))
+    }
+}
+
+/// By the local cap and what the region last told.
+fn told(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+    let lease = &entry.lease;
+    if lease.is_live(at.now) && lease.remaining < cost {
+        return Answer::No(Tier::Lease, Some(lease.resets.since(at.now)));
+    }
+    let tier = if at.away { Tier::Fallback } else { Tier::Lease };
+    own(entry, rule.local_quota().as_ref(), cost, at, tier)
+}
+
+/// From what the region has lent.
+fn lent(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+    let lease = &mut entry.lease;
+    lease.accrue(at.now);
+    let live = lease.is_live(at.now);
+    if live && lease.covers(cost) {
+        return Answer::Yes(Tier::Lease);
+    }
+    if at.now < lease.quiet && live {
+        return Answer::No(Tier::Lease, Some(patience(lease, cost, at.now)));
+    }
+    if at.away {
+        return fall_back(entry, rule, cost, at);
+    }
+    if entry.claim.answered && !at.impatient {
+        return Answer::Ask;
+    }
+    credit(entry, rule, cost, at)
+}
+
+/// Ahead of the region's word, within the source's part of the tolerance.
+fn credit(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+    let tolerance = u128::from(rule.quota.limit.get()) * u128::from(rule.tolerance_ppm);
+    let part = tolerance
+        .checked_div(u128::from(at.sources.max(1)))
+        .unwrap_or(0);
+    let debt = i128::from(tokens(cost)) - i128::from(entry.lease.tokens.min(0));
+    if u128::try_from(debt).is_ok_and(|debt| debt <= part) {
+        Answer::Yes(Tier::Credit)
+    } else if at.impatient {
+        Answer::No(Tier::Lease, Some(Micros::from_secs(1)))
+    } else {
+        Answer::Ask
+    }
+}
+
+/// By the region, each time anew.
+fn asked(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+    let waited = entry.claim.wanted > 0 || at.impatient;
+    entry.lease.accrue(at.now);
+    let live = entry.lease.is_live(at.now);
+    if waited && live && entry.lease.covers(cost) {
+        return Answer::Yes(Tier::Region);
+    }
+    if live && at.now < entry.lease.quiet {
+        return Answer::No(Tier::Region, Some(patience(&entry.lease, cost, at.now)));
+    }
+    if at.away || at.impatient {
+        return fall_back(entry, rule, cost, at);
+    }
+    Answer::Ask
+}
+
+/// With nobody to ask: the share last named, or the local cap.
+fn fall_back(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+    let choice = if entry.claim.answered {
+        rule.on_failure.lease_expired
+    } else {
+        rule.on_failure.no_lease
+    };
+    if choice == Fallback::Deny {
+        return Answer::No(Tier::Fallback, Some(Micros::from_secs(1)));
+    }
+    let share = entry.lease.share;
+    if share > 0 {
+        entry.lease.accrue_share(at.now);
+        if !entry.lease.covers(cost) {
+            return Answer::No(Tier::Fallback, entry.lease.wait(cost, share));
+        }
+    }
+    own(entry, rule.local_quota().as_ref(), cost, at, Tier::Fallback)
+}
+
+/// How long a denied request had better wait: until its source's next token, or
+/// until it is of use to ask.
+fn patience(lease: &Lease, cost: u64, now: Timestamp) -> Micros {
+    let quiet = lease.quiet.since(now);
+    lease
+        .wait(cost, lease.rate)
+        .map_or(quiet, |wait| wait.min(quiet.max(wait)))
+}

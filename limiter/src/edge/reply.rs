@@ -1,0 +1,101 @@
+//! What a source makes of the region's word.
+
+use alloc::{string::ToString, sync::Arc};
+
+use prost::Message;
+
+use super::{Limiter, ReplyError, entry::Lease, outbox::Fate};
+use crate::{
+    key::CounterKey,
+    ruleset::RuleSet,
+    time::{Micros, Timestamp},
+    wire::{Ack, LeaseGroup, SyncReply},
+};
+
+impl Limiter {
+    /// Takes in the region's answer to a message. Held requests may be decided
+    /// anew afterwards.
+    pub fn handle_reply(&mut self, id: u64, body: &[u8], now: Timestamp) -> Result<(), ReplyError> {
+        let Ok(reply) = SyncReply::decode(body) else {
+            self.handle_no_answer(id, now);
+            return Err(ReplyError::Malformed);
+        };
+        let sent = Timestamp::from_micros(reply.sent_at_us);
+        self.link
+            .answered(sent, Timestamp::from_micros(reply.now_us), now);
+        self.sources = reply.sources.max(1);
+        for ack in &reply.acks {
+            self.acknowledge(ack, now);
+        }
+        for group in &reply.leases {
+            self.take_leases(group, reply.message, sent, now);
+        }
+        match reply.rules {
+            Some(rules) => {
+                let rules = RuleSet::try_from(rules)
+                    .map_err(|error| ReplyError::Rules(error.to_string()))?;
+                self.set_rules(Arc::new(rules));
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Takes in that a message was not answered (refused, an error, a timeout of
+    /// the transport): what was in it is sent again with the next flush.
+    pub fn handle_no_answer(&mut self, id: u64, now: Timestamp) {
+        let _ = now;
+        self.link.refused();
+        self.outbox.unanswered(id);
+        for entry in self
+            .table
+            .iter_mut()
+            .filter(|entry| entry.claim.message == id)
+        {
+            entry.claim.open = false;
+        }
+    }
+
+    fn acknowledge(&mut self, ack: &Ack, now: Timestamp) {
+        if let Fate::Counted(deltas) = self.outbox.acknowledge(ack, now.as_micros()) {
+            for delta in deltas {
+                if let Some(entry) = self.table.get_mut(delta.slot) {
+                    entry.report.unacked = entry.report.unacked.saturating_sub(delta.hits);
+                }
+            }
+        }
+    }
+
+    /// Leases last from when the claim was sent: that is before the region
+    /// granted them, so that none is spent after the region thinks it over.
+    fn take_leases(&mut self, group: &LeaseGroup, message: u64, sent: Timestamp, now: Timestamp) {
+        for (place, bytes) in group.keys.as_chunks::<16>().0.iter().enumerate() {
+            let Some(slot) = self.table.find(CounterKey::from_bytes(*bytes)) else {
+                continue;
+            };
+            let Some(entry) = self.table.get_mut(slot) else {
+                continue;
+            };
+            if entry.claim.message != message || !entry.claim.open {
+                continue;
+            }
+            let value = |column: &[u64]| column.get(place).copied().unwrap_or(0);
+            let until = |column: &[u64]| sent.after(Micros::from_millis(value(column)));
+            let tokens = i64::try_from(value(&group.tokens_micro)).unwrap_or(i64::MAX);
+            let spent = u64::try_from(entry.claim.spent / super::entry::HIT).unwrap_or(0);
+            entry.lease = Lease {
+                tokens: tokens.saturating_sub(entry.claim.spent),
+                at: now,
+                rate: value(&group.rate_micro),
+                expires: until(&group.ttl_ms),
+                quiet: until(&group.quiet_ms),
+                share: value(&group.share_micro),
+                remaining: value(&group.remaining).saturating_sub(spent),
+                resets: until(&group.reset_ms),
+            };
+            entry.claim.open = false;
+            entry.claim.answered = true;
+            entry.claim.wanted = 0;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What must hold at every step, whatever the workload does.
+//!
+//! Apart from the workload on purpose: a checker sees messages, verdicts and
+//! the books, and none of what made them. It must not be possible to make a
+//! run pass by making its traffic easier to check.
+
+use limiter::{
+    decision::{Tier, Verdict},
+    ledger::Ledger,
+    request::Query,
+    time::Timestamp,
+};
+
+use crate::{
+    region::{Reply, Synced},
+    setup::Setup,
+};
+
+mod books;
+mod leases;
+mod limits;
+mod tally;
+
+pub(crate) use books::{Books, Difference};
+use leases::Leases;
+pub(crate) use tally::Tally;
+
+/// How many violations are told; the others are counted.
+const TOLD_MAX: usize = 3;
+
+/// All of them.
+pub(crate) struct Checkers {
+    pub(crate) books: Books,
+    pub(crate) tally: Tally,
+    leases: Leases,
+    keys_max: u64,
+    start: Timestamp,
+    pub(crate) violations: Violations,
+}
+
+/// What did not hold.
+#[derive(Default)]
+pub(crate) struct Violations {
+    told: Vec<String>,
+    count: u64,
+}
+
+impl Checkers {
+    /// Those of a run.
+    pub(crate) fn new(setup: &Setup) -> Self {
+        Self {
+            books: Books::default(),
+            tally: Tally::default(),
+            leases: Leases::default(),
+            keys_max: setup.keys_max as u64,
+            start: setup.start,
+            violations: Violations::default(),
+        }
+    }
+
+    /// Something that must not happen has.
+    pub(crate) fn violated(&mut self, now: Timestamp, what: &str) {
+        self.violations.add(self.start, now, what);
+    }
+
+    /// A request has been answered.
+    pub(crate) fn verdict(
+        &mut self,
+        source: usize,
+        query: &Query,
+        verdict: &Verdict,
+        now: Timestamp,
+        local: Timestamp,
+    ) {
+        self.tally.verdict(query, verdict);
+        match verdict {
+            Verdict::Pass if !query.hits.is_empty() => {
+                self.violated(now, "a request that a rule applies to was passed");
+            }
+            Verdict::Hold { .. } => {
+                self.violated(now, "a request was held past its patience");
+            }
+            Verdict::Allow(decision) if decision.tier == Tier::Lease => {
+                let hit = query.hits.iter().find(|hit| hit.rule == decision.rule);
+                if let Some(fault) = hit.and_then(|hit| self.leases.spent(source, hit.key, local)) {
+                    self.violated(now, &fault);
+                }
+            }
+            Verdict::Allow(_) | Verdict::Deny(_) | Verdict::Pass => {}
+        }
+    }
+
+    /// The region has taken in a message.
+    pub(crate) fn synced(&mut self, synced: &Synced, ledger: &Ledger, now: Timestamp) {
+        let found = self.books.synced(synced, ledger);
+        let found = found
+            .err()
+            .or_else(|| limits::overspent(synced, ledger, now));
+        if let Some(what) = found {
+            self.violated(now, &what);
+        }
+    }
+
+    /// A reply has reached a source.
+    pub(crate) fn answered(&mut self, source: usize, reply: &Reply) {
+        self.leases.granted(source, reply);
+    }
+
+    /// The region has died.
+    pub(crate) fn crashed(&mut self, now: Timestamp) {
+        self.books.crashed(now);
+    }
+
+    /// The region is back.
+    pub(crate) fn restarted(&mut self, ledger: &Ledger, now: Timestamp) {
+        if let Err(what) = self.books.compare(ledger) {
+            self.violated(now, &format!("after a restart {what}"));
+        }
+    }
+
+    /// A source has been looked at: is it within its memory?
+    pub(crate) fn memory(&mut self, source: usize, keys: u64, now: Timestamp) {
+        if keys > self.keys_max {
+            let keys_max = self.keys_max;
+            self.violated(
+                now,
+                &format!("source {source} holds {keys} keys, at most {keys_max} are allowed"),
+            );
+        }
+    }
+}
+
+impl Violations {
+    fn add(&mut self, start: Timestamp, now: Timestamp, what: &str) {
+        self.count += 1;
+        if self.told.len() < TOLD_MAX {
+            let at = now.since(start).get();
+            let (seconds, micros) = (at / 1_000_000, at % 1_000_000);
+            self.told
+                .push(format!("at {seconds}.{micros:06} s: {what}"));
+        }
+    }
+
+    /// In words, the first ones.
+    pub(crate) fn into_words(self) -> Vec<String> {
+        let more = self.count.saturating_sub(self.told.len() as u64);
+        let more = (more > 0).then(|| format!("and {more} more of the kind"));
+        self.told.into_iter().chain(more).collect()
+    }
+}

@@ -1,0 +1,46 @@
+//! No source spends a lease that has expired.
+//!
+//! Kept from the replies that reached it: what it was lent last, and until when
+//! by its own clock, for that is what a lease's time is counted by.
+
+use std::collections::HashMap;
+
+use limiter::{
+    key::CounterKey,
+    time::{Micros, Timestamp},
+};
+
+use crate::region::Reply;
+
+/// When the lease of each source and key expires, by the source's clock.
+#[derive(Default)]
+pub(crate) struct Leases {
+    expires: HashMap<(usize, CounterKey), Timestamp>,
+}
+
+impl Leases {
+    /// A reply has reached a source: its leases replace those before.
+    pub(crate) fn granted(&mut self, source: usize, reply: &Reply) {
+        let sent_at = Timestamp::from_micros(reply.message.sent_at_us);
+        for group in &reply.message.leases {
+            let keys = group.keys.as_chunks::<16>().0.iter();
+            for (place, key) in keys.enumerate() {
+                let ttl = group.ttl_ms.get(place).copied().unwrap_or_default();
+                let expires = sent_at.after(Micros::from_millis(ttl));
+                let lease = (source, CounterKey::from_bytes(*key));
+                self.expires.insert(lease, expires);
+            }
+        }
+    }
+
+    /// A source has spent of its lease, at `local` by its clock. What is wrong
+    /// with that, if anything.
+    pub(crate) fn spent(&self, source: usize, key: CounterKey, local: Timestamp) -> Option<String> {
+        let Some(expires) = self.expires.get(&(source, key)) else {
+            return Some(format!("source {source} spent a lease it never got"));
+        };
+        let late = local.since(*expires);
+        (late > Micros::ZERO)
+            .then(|| format!("source {source} spent a lease that had expired {late} before"))
+    }
+}

@@ -1,0 +1,46 @@
+//! By the region's books, what is lent never exceeds what is left of the limit
+//! and its tolerance.
+
+use limiter::{
+    key::{CounterKey, RuleId},
+    ledger::Ledger,
+    time::Timestamp,
+    wire::LeaseGroup,
+};
+
+use crate::region::Synced;
+
+/// Whether a message has led to more being lent than there was.
+///
+/// Looked at as a loan is made. Later the sum may shift: a source that was cut
+/// off reports what it admitted meanwhile.
+pub(crate) fn overspent(synced: &Synced, ledger: &Ledger, now: Timestamp) -> Option<String> {
+    let mut groups = synced.reply.message.leases.iter();
+    groups.find_map(|group| {
+        let rule = ledger.rules().by_id(RuleId(group.rule))?;
+        let mut made = made(group);
+        made.find_map(|key| overlent(ledger, rule, key, now))
+    })
+}
+
+/// The keys that tokens were lent of.
+fn made(group: &LeaseGroup) -> impl Iterator<Item = CounterKey> {
+    let keys = group.keys.as_chunks::<16>().0.iter();
+    let made = keys
+        .zip(&group.tokens_micro)
+        .filter(|(_, tokens)| **tokens > 0);
+    made.map(|(key, _)| CounterKey::from_bytes(*key))
+}
+
+fn overlent(ledger: &Ledger, rule: usize, key: CounterKey, now: Timestamp) -> Option<String> {
+    let audit = ledger.audit(rule, key, now)?;
+    let rule = ledger.rules().rule(rule)?;
+    let tolerance = i128::from(rule.tolerance_ppm) * i128::from(rule.quota.limit.get());
+    let spare = i128::from(audit.room_micro) + tolerance - i128::from(audit.lent_micro);
+    (spare < 0).then(|| {
+        format!(
+            "{key:?} of {}: {} millionths lent, {} left, {tolerance} tolerated",
+            rule.name, audit.lent_micro, audit.room_micro
+        )
+    })
+}

@@ -1,0 +1,68 @@
+//! What the verdicts come to, counted from nothing else.
+
+use limiter::{
+    decision::{Decision, Tier, Verdict},
+    edge::{RuleStats, SourceStats},
+    request::Query,
+};
+
+/// Counts of a whole run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) requests: u64,
+    pub(crate) admitted: u64,
+    pub(crate) held: u64,
+    /// Hits of all rules that were admitted.
+    pub(crate) hits: u64,
+    /// Hits admitted because nobody could be asked.
+    pub(crate) leaked: u64,
+    /// By the sources' own account.
+    pub(crate) reported: Reported,
+}
+
+/// What the sources say of themselves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reported {
+    pub(crate) allowed: u64,
+    pub(crate) denied: u64,
+    pub(crate) leaked: u64,
+    pub(crate) held: u64,
+    pub(crate) asks: u64,
+    pub(crate) deltas: u64,
+    /// Hits that no book will ever have, for want of memory.
+    pub(crate) untracked: u64,
+}
+
+impl Tally {
+    /// A request has been answered.
+    pub(crate) fn verdict(&mut self, query: &Query, verdict: &Verdict) {
+        match verdict {
+            Verdict::Pass => self.admitted += 1,
+            Verdict::Allow(decision) => self.allow(query, decision),
+            Verdict::Deny(_) | Verdict::Hold { .. } => {}
+        }
+    }
+
+    fn allow(&mut self, query: &Query, decision: &Decision) {
+        self.admitted += 1;
+        self.hits += query.hits.iter().map(|hit| hit.cost).sum::<u64>();
+        if decision.tier == Tier::Fallback {
+            let hits = query.hits.iter().filter(|hit| hit.rule == decision.rule);
+            self.leaked += hits.map(|hit| hit.cost).sum::<u64>();
+        }
+    }
+
+    /// A source's life has ended, and this is its account of it.
+    pub(crate) fn report(&mut self, rules: &[RuleStats], stats: &SourceStats) {
+        let reported = &mut self.reported;
+        for rule in rules {
+            reported.allowed += rule.allowed;
+            reported.denied += rule.denied;
+            reported.leaked += rule.leaked;
+        }
+        reported.held += stats.held;
+        reported.asks += stats.asks;
+        reported.deltas += stats.deltas;
+        reported.untracked += stats.untracked;
+    }
+}

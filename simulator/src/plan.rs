@@ -1,0 +1,134 @@
+//! What is asked: the rules in force, and one query for each key.
+
+use std::{net::IpAddr, num::NonZeroU64, sync::Arc};
+
+use limiter::{
+    key::HashSeed,
+    quota::{Algorithm, Quota},
+    request::{Query, Request},
+    rule::{KeyPart, Rule},
+    ruleset::RuleSet,
+    time::Micros,
+    window::Window,
+};
+
+use crate::scenario::{AlgorithmSpec, RuleSpec, Traffic};
+
+/// The header that every simulated request carries its key in.
+pub(crate) const HEADER: &str = "x-key";
+
+/// The rules of a run, and what each of its requests spends under them.
+pub(crate) struct Plan {
+    pub(crate) rules: Arc<RuleSet>,
+    /// By key of the traffic.
+    pub(crate) queries: Vec<Query>,
+}
+
+/// A request of which only the path and the key matter.
+pub(crate) struct Asked<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) key: &'a str,
+}
+
+impl Plan {
+    /// Asks each of `keys` keys of these rules.
+    pub(crate) fn new(rules: Vec<Rule>, keys: usize) -> Result<Self, String> {
+        let rules = ruleset(rules)?;
+        let queries = (0..keys).map(|key| {
+            rules.resolve(&Asked {
+                path: "/",
+                key: &key.to_string(),
+            })
+        });
+        Ok(Self {
+            queries: queries.collect(),
+            rules,
+        })
+    }
+}
+
+/// The rules as one set, the first of its domain.
+pub(crate) fn ruleset(rules: Vec<Rule>) -> Result<Arc<RuleSet>, String> {
+    RuleSet::new("simulated", 1, Vec::new(), HashSeed::default(), rules)
+        .map(Arc::new)
+        .map_err(|error| error.to_string())
+}
+
+/// A quota of whole milliseconds.
+pub(crate) fn quota(
+    algorithm: AlgorithmSpec,
+    limit: NonZeroU64,
+    window_ms: NonZeroU64,
+    burst: Option<NonZeroU64>,
+) -> Option<Quota> {
+    let algorithm = match algorithm {
+        AlgorithmSpec::FixedWindow => Algorithm::FixedWindow,
+        AlgorithmSpec::SlidingWindow => Algorithm::SlidingWindow,
+        AlgorithmSpec::TokenBucket => Algorithm::TokenBucket,
+    };
+    let window = Window::new(Micros::from_millis(window_ms.get()))?;
+    let quota = Quota::new(limit, window, algorithm);
+    Some(burst.map_or(quota, |burst| quota.with_burst(burst)))
+}
+
+impl RuleSpec {
+    /// The rule, counted per key, with the defaults where it says nothing.
+    pub(crate) fn to_rule(&self, name: &str) -> Option<Rule> {
+        let quota = quota(self.algorithm, self.limit, self.window_ms, self.burst)?;
+        let mut rule = Rule::new(name, quota);
+        rule.key = vec![KeyPart::Header(HEADER.to_owned())];
+        rule.local_cap = self.local_cap.unwrap_or(rule.local_cap);
+        rule.tolerance_ppm = self.tolerance_ppm.unwrap_or(rule.tolerance_ppm);
+        rule.hold = self.hold_ms.map_or(rule.hold, Micros::from_millis);
+        Some(rule)
+    }
+}
+
+impl Traffic {
+    /// How many keys it asks for.
+    pub(crate) const fn keys(&self) -> usize {
+        match *self {
+            Self::Spray { keys, .. }
+            | Self::Moving { keys, .. }
+            | Self::Burst { keys, .. }
+            | Self::Zipf { keys, .. } => keys,
+        }
+    }
+
+    /// Its mean rate in requests a second, bursts apart, under a rule.
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "limits that large are not simulated to the request"
+    )]
+    pub(crate) fn rate_per_s(&self, quota: &Quota) -> f64 {
+        match *self {
+            Self::Spray { load, .. } | Self::Moving { load, .. } | Self::Burst { load, .. } => {
+                let window_s = quota.window.length().get() as f64 / 1e6;
+                load * quota.limit.get() as f64 / window_s
+            }
+            Self::Zipf { total_rps, .. } => total_rps,
+        }
+    }
+}
+
+impl Request for Asked<'_> {
+    fn method(&self) -> &[u8] {
+        b"GET"
+    }
+
+    fn host(&self) -> &[u8] {
+        b"simulated"
+    }
+
+    fn path(&self) -> &[u8] {
+        self.path.as_bytes()
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        (name == HEADER).then_some(self.key.as_bytes())
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        None
+    }
+}

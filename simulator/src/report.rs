@@ -1,0 +1,121 @@
+//! What came of a scenario, and whether that is what had to.
+
+use serde::Serialize;
+
+use crate::{
+    scenario::{Bounds, Scenario},
+    world::Run,
+};
+
+mod table;
+
+pub(crate) use table::table;
+
+/// The figures of one scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Its name.
+    pub name: String,
+    /// Requests that arrived.
+    pub requests: u64,
+    /// Requests that were admitted.
+    pub admitted: u64,
+    /// Requests that one central exact limiter would have admitted.
+    pub exact: u64,
+    /// `admitted` to `exact`, less one.
+    pub error: f64,
+    /// Share of requests that waited for the region.
+    pub held: f64,
+    /// Messages sent because a source had run out, per request.
+    pub asks_per_request: f64,
+    /// Counts reported to the region, per request.
+    pub flush_entries_per_request: f64,
+    /// Hits admitted because nobody could be asked.
+    pub leaked: u64,
+    /// The same, by the sources' own metric.
+    pub leak_metric: u64,
+    /// Acknowledged hits that are missing in the region's books.
+    pub lost_hits: u64,
+    /// Hits that the region's books have more often than they happened.
+    pub double_hits: u64,
+    /// Whether all bounds and all checkers held.
+    pub pass: bool,
+    /// What did not.
+    pub failures: Vec<String>,
+    /// Whether nothing was meant to go wrong.
+    #[serde(skip)]
+    pub healthy: bool,
+}
+
+impl Report {
+    /// The figures of a run, held against the bounds of its scenario.
+    pub(crate) fn new(scenario: &Scenario, run: Run) -> Self {
+        let tally = run.tally;
+        let mut report = Self {
+            name: scenario.name.clone(),
+            requests: tally.requests,
+            admitted: tally.admitted,
+            exact: run.exact,
+            error: share(tally.admitted, run.exact) - share(run.exact, run.exact),
+            held: share(tally.held, tally.requests),
+            asks_per_request: share(tally.reported.asks, tally.requests),
+            flush_entries_per_request: share(tally.reported.deltas, tally.requests),
+            leaked: tally.leaked,
+            leak_metric: tally.reported.leaked,
+            lost_hits: run.difference.lost,
+            double_hits: run.difference.double,
+            pass: false,
+            failures: Vec::new(),
+            healthy: scenario.faults.is_empty(),
+        };
+        report.failures = report.broken(&scenario.bounds);
+        report.failures.extend(run.violations);
+        report.pass = report.failures.is_empty();
+        report
+    }
+
+    /// The bounds that do not hold, in words.
+    fn broken(&self, bounds: &Bounds) -> Vec<String> {
+        let leaks_agree = self.leaked == self.leak_metric;
+        let leaks = (bounds.leak_reported == Some(true) && !leaks_agree).then(|| {
+            format!(
+                "leak_metric {} is not leaked {}",
+                self.leak_metric, self.leaked
+            )
+        });
+        let lost = above("lost_hits", self.lost_hits, bounds.lost_hits);
+        let double = above("double_hits", self.double_hits, bounds.double_hits);
+        let asks = self.asks_per_request;
+        [
+            above("error", self.error, bounds.error_max),
+            below("error", self.error, bounds.error_min),
+            above("held", self.held, bounds.held_max),
+            above("asks_per_request", asks, bounds.asks_per_request_max),
+            lost,
+            double,
+            leaks,
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+fn above<T: PartialOrd + std::fmt::Display>(name: &str, is: T, max: Option<T>) -> Option<String> {
+    let max = max.filter(|max| is > *max)?;
+    Some(format!("{name} {is:.5} is above {max}"))
+}
+
+fn below(name: &str, is: f64, min: Option<f64>) -> Option<String> {
+    let min = min.filter(|min| is < *min)?;
+    Some(format!("{name} {is:.5} is below {min}"))
+}
+
+/// One to the other; to nothing: itself.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "counts of a run are far below 2^53"
+)]
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}

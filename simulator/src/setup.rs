@@ -1,0 +1,142 @@
+//! A run made ready: every number in its unit, every default filled in.
+
+use limiter::{
+    edge::Settings,
+    rule::Rule,
+    time::{Micros, Timestamp},
+};
+
+use crate::{
+    network::{Faults, Path},
+    scenario::{Fault, Scenario, Traffic},
+};
+
+/// When every run begins: an instant that no window is aligned to.
+const START: Timestamp = Timestamp::from_millis(1_700_000_000_123);
+
+/// All that a run depends on.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) start: Timestamp,
+    pub(crate) duration: Micros,
+    pub(crate) seed: u64,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) traffic: Traffic,
+    /// Keys of the traffic: at least one.
+    pub(crate) keys: usize,
+    pub(crate) pops: usize,
+    pub(crate) workers_per_pop: usize,
+    /// How far ahead the clocks of each place are, in microseconds.
+    pub(crate) skews: Vec<i64>,
+    pub(crate) path: Path,
+    pub(crate) faults: Faults,
+    /// Crashes of the region: when, and for how long.
+    pub(crate) restarts: Vec<(Timestamp, Micros)>,
+    /// From a record being written to its being durable.
+    pub(crate) commit: Micros,
+    /// From one snapshot of the region to the next; none: it only keeps a log.
+    pub(crate) snapshots: Option<Micros>,
+    pub(crate) keys_max: usize,
+    pub(crate) flush_interval: Micros,
+}
+
+impl Setup {
+    /// What a scenario asks for, with another seed if one is given.
+    pub(crate) fn of(scenario: &Scenario, seed: Option<u64>) -> Self {
+        let mut setup = Self {
+            start: START,
+            duration: seconds(scenario.duration_s),
+            seed: seed.unwrap_or(scenario.seed),
+            rules: scenario.rule.to_rule("simulated").into_iter().collect(),
+            traffic: scenario.traffic.clone(),
+            keys: scenario.traffic.keys(),
+            pops: scenario.pops,
+            workers_per_pop: scenario.workers_per_pop,
+            skews: vec![0; scenario.pops],
+            path: Path {
+                round_trip: millis(scenario.region_rtt_ms),
+                jitter: millis(scenario.region_rtt_jitter_ms),
+                timeout: millis(scenario.timeout_ms),
+            },
+            faults: Faults::default(),
+            restarts: Vec::new(),
+            commit: millis(scenario.commit_ms),
+            snapshots: None,
+            keys_max: 1_000_000,
+            flush_interval: Micros::from_secs(1),
+        };
+        for fault in &scenario.faults {
+            setup.fault(fault);
+        }
+        setup
+    }
+
+    /// Adds one thing that goes wrong.
+    pub(crate) fn fault(&mut self, fault: &Fault) {
+        let from = |at_s: f64| self.start.after(seconds(at_s));
+        match fault {
+            Fault::RegionRestart { at_s, down_s } => {
+                self.restarts.push((from(*at_s), seconds(*down_s)));
+            }
+            Fault::RegionUnreachable { at_s, down_s } => {
+                let start = from(*at_s);
+                self.faults.cut(None, start, start.after(seconds(*down_s)));
+            }
+            Fault::PopPartition { pop, at_s, down_s } => {
+                let start = from(*at_s);
+                let end = start.after(seconds(*down_s));
+                self.faults.cut(Some(*pop), start, end);
+            }
+            Fault::Loss {
+                request_rate,
+                reply_rate,
+                duplicate_rate,
+                reorder_rate,
+            } => {
+                self.faults.request_rate = *request_rate;
+                self.faults.reply_rate = *reply_rate;
+                self.faults.duplicate_rate = *duplicate_rate;
+                self.faults.reorder_rate = *reorder_rate;
+            }
+            Fault::ClockSkew { pop_offsets_ms } => {
+                for (skew, offset) in self.skews.iter_mut().zip(pop_offsets_ms) {
+                    *skew = offset.saturating_mul(1_000);
+                }
+            }
+        }
+    }
+
+    /// Sources in all.
+    pub(crate) const fn sources(&self) -> usize {
+        self.pops * self.workers_per_pop
+    }
+
+    /// When the last request has arrived.
+    pub(crate) const fn end(&self) -> Timestamp {
+        self.start.after(self.duration)
+    }
+
+    /// What bounds each source, with these hash seeds.
+    pub(crate) const fn settings(&self, hash_seeds: [u64; 4]) -> Settings {
+        Settings {
+            keys_max: self.keys_max,
+            flush_interval: self.flush_interval,
+            hash_seeds,
+        }
+    }
+}
+
+/// Seconds as a span, to the microsecond.
+pub(crate) fn seconds(seconds: f64) -> Micros {
+    millis(seconds * 1_000.0)
+}
+
+/// Milliseconds as a span, to the microsecond.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast from a float saturates, and spans are not negative"
+)]
+pub(crate) fn millis(millis: f64) -> Micros {
+    Micros::new(libm::round(millis * 1_000.0) as u64)
+}

@@ -1,0 +1,114 @@
+//! A source as a host drives it: its clock, what it holds back, and what it
+//! has under way.
+
+use std::collections::BTreeSet;
+
+use limiter::{
+    decision::Verdict,
+    edge::{Identity, Limiter},
+    time::Timestamp,
+};
+
+use crate::{chance::Chance, plan::Plan, setup::Setup};
+
+/// One source.
+pub(crate) struct Source {
+    pub(crate) limiter: Limiter,
+    pub(crate) pop: usize,
+    pub(crate) held: Vec<Held>,
+    /// The earliest wake-up that is in the queue.
+    pub(crate) wake: Option<Timestamp>,
+    /// Messages that have neither been answered nor given up.
+    under_way: BTreeSet<u64>,
+    skew: i64,
+    tickets: u64,
+}
+
+/// A request that waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) ticket: u64,
+    pub(crate) key: usize,
+    /// When its patience ends.
+    pub(crate) until: Timestamp,
+}
+
+impl Source {
+    /// The source at this place, as one that has been up: it has the rules, but
+    /// has never heard from the region.
+    pub(crate) fn new(place: usize, setup: &Setup, plan: &Plan, chance: &mut Chance) -> Self {
+        let pop = place / setup.workers_per_pop;
+        let identity = Identity {
+            source: chance.number(),
+            epoch: setup.start.as_micros(),
+            pop: format!("pop-{pop}"),
+        };
+        let seeds = std::array::from_fn(|_| chance.number());
+        let mut limiter = Limiter::new(identity, setup.settings(seeds));
+        limiter.set_rules(plan.rules.clone());
+        Self {
+            limiter,
+            pop,
+            held: Vec::new(),
+            wake: None,
+            under_way: BTreeSet::new(),
+            skew: setup.skews.get(pop).copied().unwrap_or_default(),
+            tickets: 0,
+        }
+    }
+
+    /// An instant by its own clock.
+    pub(crate) const fn local(&self, now: Timestamp) -> Timestamp {
+        now.offset_by(self.skew)
+    }
+
+    /// An instant of its own clock by the true one.
+    pub(crate) const fn truly(&self, local: Timestamp) -> Timestamp {
+        local.offset_by(-self.skew)
+    }
+
+    /// Holds a request back. Returns its ticket.
+    pub(crate) fn hold(&mut self, key: usize, until: Timestamp) -> Held {
+        self.tickets += 1;
+        let held = Held {
+            ticket: self.tickets,
+            key,
+            until,
+        };
+        self.held.push(held);
+        held
+    }
+
+    /// Takes out the request with this ticket if its patience has ended.
+    pub(crate) fn give_up(&mut self, ticket: u64, now: Timestamp) -> Option<Held> {
+        let waits = |held: &Held| held.ticket == ticket && held.until <= now;
+        let place = self.held.iter().position(waits)?;
+        Some(self.held.remove(place))
+    }
+
+    /// A message has left.
+    pub(crate) fn sent(&mut self, id: u64) {
+        self.under_way.insert(id);
+    }
+
+    /// A message has been answered or given up. False if it had been before:
+    /// a transport reports one outcome.
+    pub(crate) fn done(&mut self, id: u64) -> bool {
+        self.under_way.remove(&id)
+    }
+
+    /// When it wants to be woken, by the true clock; none: not at all.
+    pub(crate) fn timeout(&self) -> Option<Timestamp> {
+        let local = self.limiter.poll_timeout();
+        let never = [0, u64::MAX].contains(&local.as_micros());
+        (!never).then(|| self.truly(local))
+    }
+}
+
+/// When a held request's patience ends, by the source's clock.
+pub(crate) const fn held_until(verdict: &Verdict) -> Option<Timestamp> {
+    match verdict {
+        Verdict::Hold { until } => Some(*until),
+        Verdict::Pass | Verdict::Allow(_) | Verdict::Deny(_) => None,
+    }
+}

@@ -1,0 +1,159 @@
+//! What happens at the sources.
+
+use std::rc::Rc;
+
+use limiter::decision::Verdict;
+
+use super::{Event, Flight, World};
+use crate::{
+    arrivals::Arrival,
+    region::Reply,
+    source::{Held, held_until},
+};
+
+/// No source has more to send at once than this.
+const SENDS_MAX: usize = 10_000;
+
+impl World<'_> {
+    /// A request arrives at a source.
+    pub(super) fn request(&mut self, arrival: Arrival) {
+        let query = &self.plan.queries[arrival.key];
+        self.exact.decide(query, self.now);
+        self.checkers.tally.requests += 1;
+        let source = &mut self.sources[arrival.source];
+        let local = source.local(self.now);
+        let verdict = source.limiter.decide(query, local);
+        if let Some(until) = held_until(&verdict) {
+            self.checkers.tally.held += 1;
+            let until = source.truly(until);
+            let held = source.hold(arrival.key, until);
+            self.wait(arrival.source, &held);
+        } else {
+            self.conclude(arrival.source, arrival.key, &verdict);
+        }
+        self.drain(arrival.source);
+    }
+
+    /// A source wants to be woken.
+    pub(super) fn wake(&mut self, place: usize) {
+        let source = &mut self.sources[place];
+        if source.wake == Some(self.now) {
+            source.wake = None;
+            self.drain(place);
+        }
+    }
+
+    /// A held request's patience ends.
+    pub(super) fn give_up(&mut self, place: usize, ticket: u64) {
+        let source = &mut self.sources[place];
+        let Some(held) = source.give_up(ticket, self.now) else {
+            return;
+        };
+        let query = &self.plan.queries[held.key];
+        let local = source.local(self.now);
+        let verdict = source.limiter.decide_held(query, local, true);
+        self.conclude(place, held.key, &verdict);
+        self.drain(place);
+    }
+
+    /// A source hears what became of a message.
+    pub(super) fn answer(&mut self, place: usize, id: u64, reply: Option<&Reply>) {
+        let source = &mut self.sources[place];
+        if !source.done(id) {
+            return;
+        }
+        let local = source.local(self.now);
+        let Some(reply) = reply else {
+            source.limiter.handle_no_answer(id, local);
+            return self.decide_anew(place);
+        };
+        self.checkers.answered(place, reply);
+        if let Err(error) = source.limiter.handle_reply(id, &reply.body, local) {
+            let what = format!("source {place} refused a reply: {error}");
+            self.checkers.violated(self.now, &what);
+        }
+        self.decide_anew(place);
+    }
+
+    /// Decides all that a source holds back, in the order they came.
+    fn decide_anew(&mut self, place: usize) {
+        for held in std::mem::take(&mut self.sources[place].held) {
+            self.decide_held(place, held);
+        }
+        self.drain(place);
+    }
+
+    fn decide_held(&mut self, place: usize, held: Held) {
+        let source = &mut self.sources[place];
+        let query = &self.plan.queries[held.key];
+        let local = source.local(self.now);
+        let verdict = source.limiter.decide_held(query, local, false);
+        if held_until(&verdict).is_some() {
+            // It is still to be given up when it was first told.
+            source.held.push(held);
+        } else {
+            self.conclude(place, held.key, &verdict);
+        }
+    }
+
+    /// A request is answered.
+    fn conclude(&mut self, place: usize, key: usize, verdict: &Verdict) {
+        let query = &self.plan.queries[key];
+        let local = self.sources[place].local(self.now);
+        self.checkers
+            .verdict(place, query, verdict, self.now, local);
+    }
+
+    fn wait(&mut self, source: usize, held: &Held) {
+        let at = held.until.max(self.now);
+        let ticket = held.ticket;
+        self.queue.push(at, Event::GiveUp { source, ticket });
+    }
+
+    /// Sends all that a source has to send, and sees to its next wake-up.
+    pub(super) fn drain(&mut self, place: usize) {
+        for _ in 0..SENDS_MAX {
+            let source = &mut self.sources[place];
+            let local = source.local(self.now);
+            let Some(outgoing) = source.limiter.poll_send(local) else {
+                return self.sleep(place);
+            };
+            source.sent(outgoing.id);
+            self.send(Flight {
+                source: place,
+                id: outgoing.id,
+                body: Rc::new(outgoing.body),
+            });
+        }
+        let what = format!("source {place} never stops sending");
+        self.checkers.violated(self.now, &what);
+    }
+
+    fn send(&mut self, flight: Flight) {
+        let Flight { source, id, .. } = flight;
+        let deadline = self.network.deadline(self.now);
+        let lost = Event::Answer {
+            source,
+            id,
+            reply: None,
+        };
+        self.queue.push(deadline, lost);
+        let pop = self.sources[source].pop;
+        for at in self.network.request(pop, self.now).into_iter().flatten() {
+            self.queue.push(at, Event::Arrive(flight.clone()));
+        }
+    }
+
+    fn sleep(&mut self, place: usize) {
+        let source = &mut self.sources[place];
+        let Some(timeout) = source.timeout() else {
+            return;
+        };
+        let soonest = self.now.after(super::TICK);
+        let at = if timeout > self.now { timeout } else { soonest };
+        if source.wake.is_none_or(|wake| at < wake || wake <= self.now) {
+            source.wake = Some(at);
+            self.queue.push(at, Event::Wake { source: place });
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The end of a run: what is on its way arrives, and the accounts are drawn up.
+
+use super::{SETTLE, World};
+use crate::checkers::{Difference, Tally};
+
+/// What came of a run.
+pub(crate) struct Run {
+    pub(crate) tally: Tally,
+    /// Requests that one central limiter would have admitted.
+    pub(crate) exact: u64,
+    pub(crate) difference: Difference,
+    /// What did not hold, in words.
+    pub(crate) violations: Vec<String>,
+}
+
+impl World<'_> {
+    /// Lets the fleet settle on a network that has healed, and draws up the
+    /// accounts.
+    pub(super) fn finish(mut self) -> Run {
+        self.settle();
+        self.account();
+        self.conserve();
+        let ledger = self.region.ledger();
+        Run {
+            tally: self.checkers.tally,
+            exact: self.exact.admitted(),
+            difference: ledger.map_or_else(Difference::default, |ledger| {
+                self.checkers.books.difference(ledger)
+            }),
+            violations: self.checkers.violations.into_words(),
+        }
+    }
+
+    fn settle(&mut self) {
+        let end = self.now.max(self.setup.end()).after(SETTLE);
+        self.until(self.setup.end());
+        for place in 0..self.sources.len() {
+            self.sources[place].limiter.flush_now();
+            self.drain(place);
+        }
+        self.until(end);
+    }
+
+    fn until(&mut self, end: limiter::time::Timestamp) {
+        while self.queue.next_at().is_some_and(|next| next <= end) {
+            self.step(&mut std::iter::empty().peekable());
+        }
+        self.now = self.now.max(end);
+    }
+
+    fn account(&mut self) {
+        for place in 0..self.sources.len() {
+            let source = &mut self.sources[place];
+            let rules = source.limiter.take_rule_stats();
+            let stats = source.limiter.stats(source.local(self.now));
+            let waiting = source.held.len();
+            self.checkers.tally.report(&rules, &stats);
+            if waiting > 0 {
+                let what = format!("source {place} still holds {waiting} requests back");
+                self.checkers.violated(self.now, &what);
+            }
+        }
+    }
+
+    /// Every hit that was admitted is in the books, or owned up to as lost; and
+    /// the sources' own accounts agree with what was seen from outside.
+    fn conserve(&mut self) {
+        let tally = self.checkers.tally;
+        let reported = tally.reported;
+        let booked = self.checkers.books.acknowledged() + reported.untracked;
+        self.expect_equal("hits admitted", tally.hits, "hits in the books", booked);
+        self.expect_equal(
+            "hits leaked",
+            tally.leaked,
+            "leaks reported",
+            reported.leaked,
+        );
+        self.expect_equal("requests held", tally.held, "holds reported", reported.held);
+    }
+
+    fn expect_equal(&mut self, seen: &str, here: u64, told: &str, there: u64) {
+        if here != there {
+            let what = format!("{here} {seen}, and {there} {told}");
+            self.checkers.violated(self.now, &what);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What happens at the region.
+
+use std::rc::Rc;
+
+use limiter::time::Micros;
+
+use super::{Event, Flight, World};
+use crate::region::Reply;
+
+impl World<'_> {
+    /// A message reaches the region.
+    pub(super) fn arrive(&mut self, flight: Flight) {
+        match self.region.sync(&flight.body, self.now) {
+            None => self.reply(&flight, None),
+            Some(Err(error)) => {
+                let what = format!("the region refused a message: {error}");
+                self.checkers.violated(self.now, &what);
+                self.reply(&flight, None);
+            }
+            Some(Ok(synced)) => {
+                if let Some(ledger) = self.region.ledger() {
+                    self.checkers.synced(&synced, ledger, self.now);
+                }
+                self.answer_when_durable(flight, synced.reply, synced.leaves_at);
+            }
+        }
+    }
+
+    fn answer_when_durable(
+        &mut self,
+        flight: Flight,
+        reply: Rc<Reply>,
+        leaves_at: limiter::time::Timestamp,
+    ) {
+        let life = self.region.life;
+        if leaves_at <= self.now {
+            return self.durable(&flight, reply, life);
+        }
+        let event = Event::Durable {
+            flight,
+            reply,
+            life,
+        };
+        self.queue.push(leaves_at, event);
+    }
+
+    /// What a reply speaks of is durable: it leaves, unless the region has died
+    /// meanwhile, and the connection with it.
+    pub(super) fn durable(&mut self, flight: &Flight, reply: Rc<Reply>, life: u64) {
+        let alive = life == self.region.life;
+        self.reply(flight, alive.then_some(reply));
+    }
+
+    /// Tells a source what became of its message.
+    fn reply(&mut self, flight: &Flight, reply: Option<Rc<Reply>>) {
+        let Flight { source, id, .. } = *flight;
+        let pop = self.sources[source].pop;
+        if let Some(at) = self.network.reply(pop, self.now) {
+            self.queue.push(at, Event::Answer { source, id, reply });
+        }
+    }
+
+    /// The region dies.
+    pub(super) fn crash(&mut self, down: Micros) {
+        self.region.crash(self.now);
+        self.checkers.crashed(self.now);
+        self.queue.push(self.now.after(down), Event::Restart);
+    }
+
+    /// The region comes back.
+    pub(super) fn restart(&mut self) {
+        if let Err(error) = self.region.restart() {
+            let what = format!("the region does not come back: {error}");
+            return self.checkers.violated(self.now, &what);
+        }
+        if let Some(ledger) = self.region.ledger() {
+            self.checkers.restarted(ledger, self.now);
+        }
+    }
+}
