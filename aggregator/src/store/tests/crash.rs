@@ -285,7 +285,7 @@ fn run_lives(seed: u64, lives: &[Life]) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: std::env::var("STORE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(600),
+        cases: std::env::var("STORE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
