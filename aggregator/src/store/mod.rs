@@ -24,7 +24,7 @@
 //! - A snapshot gets its name only when the log is synced up to every position
 //!   the snapshot contains, so a position is never given out twice.
 //! - Nothing is removed before the snapshot that replaces it is on disk.
-//! - A directory that is refused is left as it was.
+//! - A directory that is refused is left as it was, but for its `LOCK`.
 //!
 //! No clock is read here: the caller says when a snapshot was begun, and
 //! measures how long a start took.

@@ -99,7 +99,10 @@ impl Pending {
     /// only the last may have a torn tail.
     fn begin_segment_if_due(&mut self) -> Result<(), CommitError> {
         let full = self.active.len >= self.home.options.segment_bytes_max;
-        if !(full || self.rotate) || self.active.len <= HEADER_BYTES as u64 {
+        // One without a record, though perhaps closed before, has the name that
+        // the next would have.
+        let empty = self.active.first == self.gathered.first;
+        if !(full || self.rotate) || empty {
             return Ok(());
         }
         if self.active.dirty {

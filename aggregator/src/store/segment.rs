@@ -29,6 +29,11 @@
 //! a record without knowing the directory's identity. The synced position
 //! tells a torn tail from damage: if a batch after a bad one says that the bad
 //! one had been synced, it was whole once.
+//!
+//! What this cannot tell: damage to the batches of the last sync, after a
+//! crash. Nothing in the file says that their sync had come back, so they are
+//! cut off like a torn tail, and reported. After a clean end it can: the
+//! closing batch says that all before it was synced.
 
 use super::fields::{BadOpening, Fields, checksum, open_header, opening, seal, unseal};
 use super::position::Position;

@@ -124,6 +124,24 @@ fn a_full_disk_fails_the_commit_and_loses_nothing_once_there_is_room() {
 }
 
 #[test]
+fn records_appended_while_a_commit_met_a_full_disk_follow_those_it_held() {
+    let disk = FakeDisk::new(1);
+    let (mut log, _, _) = open(&disk).unwrap();
+    log.append(&[b"one"]).unwrap();
+    disk.limit_room(Some(disk.used() + 9));
+    let pending = log.start_commit(Durability::Fsynced).unwrap().unwrap();
+    log.append(&[b"two"]).unwrap();
+    let full = log.finish_commit(pending.run()).unwrap_err();
+    assert!(full.is_transient());
+    disk.limit_room(None);
+    assert_eq!(log.commit(Durability::Fsynced).unwrap(), Position::new(2));
+    drop(log);
+    let history = open(&disk).unwrap().2;
+    let records: Vec<_> = history.iter().map(|record| record.1.as_slice()).collect();
+    assert_eq!(records, [b"one", b"two"]);
+}
+
+#[test]
 fn a_failed_sync_ends_the_log_and_its_records_are_not_believed_later() {
     let disk = FakeDisk::new(1);
     let (mut log, _, _) = open(&disk).unwrap();

@@ -23,6 +23,10 @@ enum Step {
     /// The next thing a snapshot has to do: begin, a shard, seal, publish.
     Snapshot,
     DropSnapshot,
+    /// Fails the next sync of a file.
+    FailSync,
+    /// Leaves this much room on the disk, or any.
+    Room(Option<u64>),
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => Just(Step::FinishCommit),
         5 => Just(Step::Snapshot),
         1 => Just(Step::DropSnapshot),
+        1 => Just(Step::FailSync),
+        1 => prop::option::of(0..300_u64).prop_map(Step::Room),
     ]
 }
 
@@ -74,12 +80,15 @@ enum Snapshot {
 
 /// One life of the log, and what was promised in it.
 struct Run {
+    disk: FakeDisk,
     log: Log,
     history: Vec<Record>,
     pending: Option<Pending>,
     snapshot: Snapshot,
     written: Position,
     synced: Position,
+    /// Whether a commit failed for good.
+    failed: bool,
 }
 
 impl Run {
@@ -107,6 +116,15 @@ impl Run {
                 self.snapshot = Snapshot::None;
                 true
             }
+            Step::FailSync => {
+                self.disk.fail_next_sync();
+                true
+            }
+            Step::Room(room) => {
+                let room = room.map(|room| self.disk.used() + room);
+                self.disk.limit_room(room);
+                true
+            }
             Step::Commit(_) | Step::StartCommit(_) => {
                 let refused = self.log.commit(Durability::Written);
                 matches!(refused, Err(CommitError::InFlight))
@@ -123,10 +141,13 @@ impl Run {
     }
 
     fn note(&mut self, durability: Durability, outcome: Result<Position, CommitError>) -> bool {
-        let Ok(position) = outcome else {
-            return false;
-        };
-        assert_eq!(position, self.log.durable(durability));
+        match outcome {
+            Ok(position) => assert_eq!(position, self.log.durable(durability)),
+            Err(error) => {
+                self.failed = !error.is_transient();
+                return !self.failed;
+            }
+        }
         self.written = self.log.durable(Durability::Written);
         self.synced = self.log.durable(Durability::Fsynced);
         true
@@ -158,45 +179,60 @@ impl Run {
         };
         match next {
             Ok(next) => self.snapshot = next,
-            Err(_) => return false,
+            // A snapshot may fail on a full disk; the log goes on without it.
+            Err(_) => return !self.disk.is_dead(),
         }
         true
     }
 }
 
-/// Lives once on `disk`; gives what was appended and how far it must survive.
-fn live(disk: &FakeDisk, life: &Life, before: &[Record]) -> Option<(Vec<Record>, Position)> {
+/// What one life leaves behind: what was there or appended, and how far it
+/// must survive the death of the process and the loss of power.
+struct Legacy {
+    history: Vec<Record>,
+    written: Position,
+    synced: Position,
+}
+
+/// Lives once on `disk`, up to and including the crash.
+fn live(disk: &FakeDisk, life: &Life, before: Legacy) -> Legacy {
     disk.die_after(life.dies_after);
     let (log, _, history) = match open(disk) {
         Ok(opened) => opened,
         Err(error) => {
             assert!(disk.is_dead(), "refused: {error}");
             disk.crash(life.crash);
-            return None;
+            return before;
         }
     };
-    assert_eq!(history, before, "what was recovered stays");
+    assert_eq!(history, before.history, "what was recovered stays");
     let recovered = log.last();
     let mut run = Run {
+        disk: disk.clone(),
         log,
         history,
         pending: None,
         snapshot: Snapshot::None,
         written: recovered,
         synced: recovered,
+        failed: false,
     };
     let ended = life.steps.iter().all(|step| run.step(*step));
-    assert!(ended || disk.is_dead(), "failed on a good disk");
+    assert!(
+        ended || run.failed || disk.is_dead(),
+        "failed on a good disk"
+    );
     if ended && life.close && run.pending.is_none() && run.log.close().is_ok() {
         run.written = Position::new(u64::MAX);
         run.synced = run.written;
     }
-    let promised = match life.crash {
-        Crash::Killed => run.written,
-        Crash::PowerLost => run.synced,
-    };
     disk.crash(life.crash);
-    Some((run.history, promised))
+    disk.limit_room(None);
+    Legacy {
+        history: run.history,
+        written: run.written,
+        synced: run.synced,
+    }
 }
 
 /// What is there after the crash, checked against what was appended.
@@ -224,14 +260,26 @@ fn check(disk: &FakeDisk, appended: &[Record], promised: Position) -> Vec<Record
 
 fn run_lives(seed: u64, lives: &[Life]) {
     let disk = FakeDisk::new(seed);
-    let mut history = Vec::new();
+    let mut legacy = Legacy {
+        history: Vec::new(),
+        written: Position::START,
+        synced: Position::START,
+    };
     for life in lives {
-        let lived = live(&disk, life, &history);
-        let (appended, promised) = lived.unwrap_or_else(|| {
-            let all = history.clone();
-            (all, Position::new(u64::MAX))
-        });
-        history = check(&disk, &appended, promised);
+        legacy = live(&disk, life, legacy);
+        let promised = match life.crash {
+            Crash::Killed => legacy.written,
+            Crash::PowerLost => legacy.synced,
+        };
+        legacy.history = check(&disk, &legacy.history, promised);
+        // All that is there has at least been written. What has only been
+        // written is not promised to last before a start has synced it.
+        let last = legacy.history.last().map_or(Position::START, |last| last.0);
+        legacy.written = last;
+        legacy.synced = match life.crash {
+            Crash::Killed => legacy.synced.min(last),
+            Crash::PowerLost => last,
+        };
     }
 }
 

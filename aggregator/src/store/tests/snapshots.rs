@@ -1,7 +1,10 @@
 //! Snapshots: they replace the log before them, and only once they are whole.
 
 use super::model::{SHARDS, commit_each, damage, files, open, refusal, shard_bytes, snapshot};
-use crate::store::{Crash, Disk, Durability, FakeDisk, OpenError, Position, SnapshotError};
+use crate::store::{
+    Crash, Disk, Durability, FakeDisk, Finished, Log, OpenError, Pending, Position, Publication,
+    Published, SealedSnapshot, SnapshotError, SnapshotWriter,
+};
 
 #[test]
 fn a_snapshot_replaces_the_segments_before_it() {
@@ -197,4 +200,28 @@ fn a_snapshot_is_not_published_before_the_record_it_is_named_after() {
     assert!(log.publish(writer.seal().unwrap()).is_err());
     disk.crash(Crash::PowerLost);
     open(&disk).unwrap();
+}
+
+/// Closing an empty log left a batch without records in its first segment; the
+/// next one then got the same name, and removing the first took the second.
+#[test]
+fn a_segment_that_holds_only_a_closing_batch_is_not_followed_by_its_namesake() {
+    let disk = FakeDisk::new(1);
+    open(&disk).unwrap().0.close().unwrap();
+    let (mut log, _, _) = open(&disk).unwrap();
+    let mut writer = log.begin_snapshot(0).unwrap();
+    for shard in 0..SHARDS {
+        writer.shard(shard, log.last(), b"").unwrap();
+    }
+    let history = commit_each(&mut log, 0..1);
+    let _ = log.finish_snapshot(writer).unwrap();
+    drop(log);
+    assert_eq!(open(&disk).unwrap().2, history);
+}
+
+#[test]
+fn everything_that_waits_for_the_disk_may_do_so_on_a_thread_of_its_own() {
+    fn sent<T: Send + 'static>() {}
+    sent::<(Log, Pending, Finished)>();
+    sent::<(SnapshotWriter, SealedSnapshot, Publication, Published)>();
 }
