@@ -76,12 +76,16 @@ pub(super) struct Claim {
     pub(super) at: Timestamp,
     /// Whether its answer is still to come.
     pub(super) open: bool,
+    /// Whether it said that hits are wanted.
+    pub(super) urgent: bool,
     /// Whether the region has ever answered one.
     pub(super) answered: bool,
     /// Hits asked for since.
     pub(super) offered: u64,
-    /// Hits that requests are waiting for.
+    /// Hits that it ran short of.
     pub(super) wanted: u64,
+    /// Of `wanted`: hits that requests are waiting for.
+    pub(super) waiting: u64,
     /// Tokens spent since.
     pub(super) spent: i64,
     /// Whether the key is in the list of those to be claimed at once.
@@ -218,11 +222,24 @@ impl Entry {
             .push(self.report.unacked.saturating_sub(batched));
         group.offered.push(self.claim.offered);
         group.wanted.push(self.claim.wanted);
+        group.waiting.push(self.claim.waiting);
         self.claim.idle = self.claim.offered == 0;
         self.claim.offered = 0;
         self.claim.spent = 0;
         self.claim.at = now;
         self.claim.open = true;
+        self.claim.urgent = self.claim.wanted > 0;
+    }
+
+    /// Notes that a request lacks hits, and whether it waits for them. Returns
+    /// whether the region has to be asked: unless it has been already.
+    pub(super) const fn lacks(&mut self, cost: u64, waits: bool, anew: bool) -> bool {
+        let claim = &mut self.claim;
+        if anew || !claim.open {
+            claim.wanted = claim.wanted.saturating_add(cost);
+            claim.waiting = claim.waiting.saturating_add(if waits { cost } else { 0 });
+        }
+        !claim.open || !claim.urgent
     }
 
     /// Whether the next flush has to speak of this key even if nothing more

@@ -15,8 +15,17 @@ pub(super) enum Answer {
     Yes(Tier),
     /// Deny; the wait after which it might be otherwise, if it ever is.
     No(Tier, Option<Micros>),
-    /// The region has to be asked.
+    /// The region has to be asked, and its answer waited for.
     Ask,
+    /// The region has to be asked, but its answer would come too late: deny.
+    Late,
+}
+
+impl Answer {
+    /// Whether the request is turned away.
+    pub(super) const fn denies(self) -> bool {
+        matches!(self, Self::No(..) | Self::Late)
+    }
 }
 
 /// The circumstances of a decision.
@@ -102,7 +111,7 @@ fn credit(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
     if u128::try_from(debt).is_ok_and(|debt| debt <= part) {
         Answer::Yes(Tier::Credit)
     } else if at.impatient {
-        Answer::No(Tier::Lease, Some(Micros::from_secs(1)))
+        Answer::Late
     } else {
         Answer::Ask
     }

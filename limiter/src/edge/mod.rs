@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use crate::{
     decision::{Decision, Tier, Verdict},
     request::{Hit, Query},
-    rule::{Action, Fallback, Rule, Scope},
+    rule::{Action, Consistency, Fallback, Rule, Scope},
     ruleset::RuleSet,
     time::{Micros, Timestamp},
     window::WindowIndex,
@@ -95,6 +95,9 @@ pub enum ReplyError {
     #[error("the rules in the reply are refused: {0}")]
     Rules(String),
 }
+
+/// What a client is told to wait whose request could not wait for the region.
+const LATE_RETRY: Micros = Micros::from_secs(1);
 
 /// One rule's part in a decision.
 struct Part {
@@ -191,7 +194,7 @@ impl Limiter {
             let slot = self
                 .table
                 .find_or_insert(hit.key, now, || Entry::new(hit.key, id, place, shared));
-            at.impatient = weighing == Weighing::Last || rule.hold == Micros::ZERO;
+            at.impatient = weighing == Weighing::Last || self.cannot_wait(rule);
             let answer = match slot.and_then(|slot| self.table.get_mut(slot)) {
                 Some(entry) => {
                     entry.touched = true;
@@ -222,6 +225,9 @@ impl Limiter {
                 None => self.spend(part, now),
                 Some(_) => self.count_denied(part, now),
             }
+            if part.answer == Answer::Late && weighing == Weighing::First {
+                self.ask_late(part);
+            }
         }
         match denied {
             Some(decision) => {
@@ -236,9 +242,12 @@ impl Limiter {
     fn worst(&self, parts: &Parts, now: Timestamp) -> Option<Decision> {
         let mut worst: Option<Decision> = None;
         for part in parts {
-            let (Answer::No(tier, retry_after), Some(rule)) =
-                (part.answer, self.rules.rule(part.hit.rule))
-            else {
+            let (tier, retry_after) = match part.answer {
+                Answer::No(tier, retry_after) => (tier, retry_after),
+                Answer::Late => (Tier::Lease, Some(LATE_RETRY)),
+                Answer::Yes(_) | Answer::Ask => continue,
+            };
+            let Some(rule) = self.rules.rule(part.hit.rule) else {
                 continue;
             };
             if rule.action == Action::Shadow {
@@ -250,6 +259,21 @@ impl Limiter {
             }
         }
         worst
+    }
+
+    /// Whether waiting for the region is of no use: no answer can come in time.
+    fn cannot_wait(&self, rule: &Rule) -> bool {
+        let late = rule.hold <= self.link.rtt && rule.consistency != Consistency::Exact;
+        rule.hold == Micros::ZERO || late
+    }
+
+    /// Asks for what a request lacked that could not wait for it.
+    fn ask_late(&mut self, part: &Part) {
+        let Some(slot) = part.slot else { return };
+        let entry = self.table.get_mut(slot);
+        if entry.is_some_and(|entry| entry.lacks(part.hit.cost, false, true)) {
+            self.ask(slot);
+        }
     }
 
     fn must_wait(&self, part: &Part) -> bool {
@@ -275,10 +299,7 @@ impl Limiter {
             let Some(entry) = self.table.get_mut(slot) else {
                 continue;
             };
-            if weighing == Weighing::First || !entry.claim.open {
-                entry.claim.wanted = entry.claim.wanted.saturating_add(part.hit.cost);
-            }
-            if !entry.claim.open {
+            if entry.lacks(part.hit.cost, true, weighing == Weighing::First) {
                 self.ask(slot);
             }
         }
@@ -296,7 +317,7 @@ impl Limiter {
             return;
         };
         let (hit, region_now) = (part.hit, self.region_now(now));
-        let shadowed = matches!(part.answer, Answer::No(..));
+        let shadowed = part.answer.denies();
         let leaked = part.slot.is_none() || part.answer == Answer::Yes(Tier::Fallback);
         let window = match self.link.region_time(now) {
             Some(time) => rule.quota.window.index(time),
@@ -338,7 +359,7 @@ impl Limiter {
             .rules
             .rule(part.hit.rule)
             .is_some_and(|rule| rule.count_denied);
-        let denied = matches!(part.answer, Answer::No(..));
+        let denied = part.answer.denies();
         if counts && denied && part.slot.is_some() {
             let stats = self.rule_stats.get(part.hit.rule).copied();
             self.spend(part, now);
@@ -375,7 +396,7 @@ impl Limiter {
         for part in parts {
             let tier = match part.answer {
                 Answer::Yes(tier) => tier,
-                Answer::No(..) | Answer::Ask => {
+                Answer::No(..) | Answer::Late | Answer::Ask => {
                     shadowed |= part.answer != Answer::Ask;
                     continue;
                 }
@@ -417,7 +438,7 @@ impl Limiter {
             }
             (_, Some(entry)) => (entry.known_remaining(), entry.lease.resets.since(now)),
         };
-        let denied = retry_after.is_some() || matches!(part.answer, Answer::No(..));
+        let denied = retry_after.is_some() || part.answer.denies();
         Decision {
             rule: part.hit.rule,
             limit: quota.limit.get(),

@@ -96,6 +96,7 @@ impl Limiter {
             entry.claim.open = false;
             entry.claim.answered = true;
             entry.claim.wanted = 0;
+            entry.claim.waiting = 0;
         }
     }
 }

@@ -120,7 +120,7 @@ impl Ledger {
             unreported: claim.unreported,
             wanted: claim.wanted,
         };
-        let terms = loans::answer(shard.loans.of(key), claim, now, |standing| {
+        let terms = loans::answer(shard.loans.of(key), claim, now, state.freed, |standing| {
             lend::terms(&state, standing, &own)
         })?;
         Some((count, terms))
@@ -153,6 +153,7 @@ fn claim(source: u64, message: u64, group: &ClaimGroup, place: usize) -> Claim {
         unreported: hits(&group.unreported),
         offered: hits(&group.offered),
         wanted: hits(&group.wanted),
+        waiting: hits(&group.waiting),
     }
 }
 

@@ -79,6 +79,8 @@ pub(super) struct Standing {
     pub(super) idle: u64,
     /// Lent to others as rates, a second.
     pub(super) rates: u64,
+    /// This source's part of what becomes free, a second.
+    pub(super) rate: u64,
     /// This source's demand a second.
     pub(super) demand: u64,
     /// Everybody's, its own with them.
@@ -103,7 +105,11 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
         .min(free);
     let need = need(standing, own);
     let mut terms = if fair >= need {
-        Terms { tokens: need, ttl: TTL_AMPLE, ..Terms::default() }
+        Terms {
+            tokens: need,
+            ttl: TTL_AMPLE,
+            ..Terms::default()
+        }
     } else {
         scarce(state, standing, own, free)
     };
@@ -118,7 +124,9 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
 /// its traffic has left.
 fn need(standing: &Standing, own: &Own) -> u64 {
     let spare = per_second(standing.demand, TTL_AMPLE).min(SPARE);
-    per_second(standing.demand, HORIZON).saturating_add(own.wanted).saturating_add(spare)
+    per_second(standing.demand, HORIZON)
+        .saturating_add(own.wanted)
+        .saturating_add(spare)
 }
 
 /// What may be lent to this source, with what it holds already.
@@ -139,19 +147,39 @@ fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
 fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     let ours = |amount: u64| share(amount, standing.demand, standing.all_demand);
     let likely = per_second(standing.demand, TTL_SCARCE);
-    let held = if likely >= HIT { own.held.min(free).min(likely) } else { 0 };
+    let held = if likely >= HIT {
+        own.held.min(free).min(likely)
+    } else {
+        0
+    };
     let pool = free - held;
-    let rate = ours(state.freed).min(state.freed.saturating_sub(standing.rates));
+    let rate = standing
+        .rate
+        .min(state.freed.saturating_sub(standing.rates));
     let lasting = per_second(rate, TTL_SCARCE) >= HIT;
-    let part = if lasting || held > 0 || ours(pool) >= HIT { ours(pool) } else { 0 };
+    let part = if lasting || held > 0 || ours(pool) >= HIT {
+        ours(pool)
+    } else {
+        0
+    };
     let wanted = own.wanted.min(pool / HIT * HIT);
     let tokens = held.saturating_add(part.max(wanted));
-    let left = free.saturating_sub(tokens);
+    let tokens = if lasting { tokens } else { tokens / HIT * HIT };
+    let flooded = lasting && standing.all_demand >= state.freed.saturating_mul(2);
+    let left = if flooded {
+        0
+    } else {
+        free.saturating_sub(tokens)
+    };
     Terms {
         tokens,
         rate: if lasting { rate } else { 0 },
         ttl: TTL_SCARCE,
-        quiet: if left >= HIT { Micros::ZERO } else { quiet(state, standing, lasting) },
+        quiet: if left >= HIT {
+            Micros::ZERO
+        } else {
+            quiet(state, standing, lasting)
+        },
         share: ours(state.limit_rate).max(1),
     }
 }

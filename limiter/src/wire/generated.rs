@@ -72,9 +72,12 @@ pub struct ClaimGroup {
     /// Hits that requests asked for since the last claim, admitted or not.
     #[prost(uint64, repeated, tag = "5")]
     pub offered: ::prost::alloc::vec::Vec<u64>,
-    /// Hits that requests are waiting for.
+    /// Hits that it ran short of.
     #[prost(uint64, repeated, tag = "6")]
     pub wanted: ::prost::alloc::vec::Vec<u64>,
+    /// Of `wanted`: hits that requests are waiting for.
+    #[prost(uint64, repeated, tag = "7")]
+    pub waiting: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SyncReply {
