@@ -1,3 +1,9 @@
 //! The `weir` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    aggregator::cli::run(aggregator::cli::Cli::parse())
+}

@@ -159,13 +159,16 @@ impl RuleSet {
     pub fn resolve(self: &Arc<Self>, request: &impl Request) -> Query {
         let mut hits = SmallVec::new();
         let sorted = self.index.candidates(request, |place| {
-            let rule = self.rules.get(place);
-            let key = rule.and_then(|rule| Some((rule.key_for(request)?, rule.rule.cost)));
-            hits.extend(key.map(|(key, cost)| Hit {
-                rule: place,
-                key,
-                cost,
-            }));
+            if let Some(compiled) = self.rules.get(place)
+                && let Some(key) = compiled.key_for(request)
+            {
+                let cost = compiled.rule.cost;
+                hits.push(Hit {
+                    rule: place,
+                    key,
+                    cost,
+                });
+            }
         });
         if !sorted {
             hits.sort_unstable_by_key(|hit: &Hit| hit.rule);

@@ -23,6 +23,7 @@ mod tally;
 
 pub(crate) use books::{Books, Difference};
 use leases::Leases;
+use limits::Limits;
 pub(crate) use tally::Tally;
 
 /// How many violations are told; the others are counted.
@@ -33,6 +34,7 @@ pub(crate) struct Checkers {
     pub(crate) books: Books,
     pub(crate) tally: Tally,
     leases: Leases,
+    limits: Limits,
     keys_max: u64,
     start: Timestamp,
     pub(crate) violations: Violations,
@@ -52,6 +54,7 @@ impl Checkers {
             books: Books::default(),
             tally: Tally::default(),
             leases: Leases::default(),
+            limits: Limits::default(),
             keys_max: setup.keys_max as u64,
             start: setup.start,
             violations: Violations::default(),
@@ -92,11 +95,9 @@ impl Checkers {
 
     /// The region has taken in a message.
     pub(crate) fn synced(&mut self, synced: &Synced, ledger: &Ledger, now: Timestamp) {
-        let found = self.books.synced(synced, ledger);
-        let found = found
-            .err()
-            .or_else(|| limits::overspent(synced, ledger, now));
-        if let Some(what) = found {
+        let books = self.books.synced(synced, ledger);
+        let limits = self.limits.synced(synced, ledger, now);
+        for what in [books, limits].into_iter().filter_map(Result::err) {
             self.violated(now, &what);
         }
     }

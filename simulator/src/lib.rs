@@ -36,5 +36,5 @@ mod vectors;
 mod world;
 
 pub use report::Report;
-pub use run::{Format, Options, Outcome, run, run_text};
+pub use run::{Format, Options, Outcome, Progress, run, run_text};
 pub use swarm::{Failure, swarm};

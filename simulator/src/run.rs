@@ -17,6 +17,9 @@ use crate::{
     setup::Setup, vectors, world::World,
 };
 
+/// Hears of each scenario as it is done.
+pub type Progress = dyn Fn(&str, usize, usize) + Sync;
+
 /// How a file is run.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
@@ -28,7 +31,7 @@ pub struct Options<'a> {
     pub format: Format,
     /// Told of each scenario as it is done: its name, how many are, and of how
     /// many.
-    pub progress: Option<&'a (dyn Fn(&str, usize, usize) + Sync)>,
+    pub progress: Option<&'a Progress>,
 }
 
 /// What is printed.

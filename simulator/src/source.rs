@@ -11,6 +11,9 @@ use limiter::{
 
 use crate::{chance::Chance, plan::Plan, setup::Setup};
 
+/// A wake-up that is not wanted.
+const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
+
 /// One source.
 pub(crate) struct Source {
     pub(crate) limiter: Limiter,
@@ -100,8 +103,7 @@ impl Source {
     /// When it wants to be woken, by the true clock; none: not at all.
     pub(crate) fn timeout(&self) -> Option<Timestamp> {
         let local = self.limiter.poll_timeout();
-        let never = [0, u64::MAX].contains(&local.as_micros());
-        (!never).then(|| self.truly(local))
+        (local < NEVER).then(|| self.truly(local))
     }
 }
 

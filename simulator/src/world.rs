@@ -107,8 +107,19 @@ impl<'a> World<'a> {
             setup,
             plan,
         };
+        world.wake_all(&mut chance);
         world.schedule();
         world
+    }
+
+    /// Hosts wake their sources from the start, each at its own beat.
+    fn wake_all(&mut self, chance: &mut Chance) {
+        for source in 0..self.sources.len() {
+            let beat = chance.within(self.setup.flush_interval);
+            let at = self.setup.start.after(beat);
+            self.sources[source].wake = Some(at);
+            self.queue.push(at, Event::Wake { source });
+        }
     }
 
     fn schedule(&mut self) {

@@ -120,7 +120,7 @@ impl Ledger {
             unreported: claim.unreported,
             wanted: claim.wanted,
         };
-        let terms = loans::answer(shard.loans.of(key), claim, now, |standing| {
+        let terms = loans::answer(shard.loans.of(key), claim, now, state.freed, |standing| {
             lend::terms(&state, standing, &own)
         })?;
         Some((count, terms))

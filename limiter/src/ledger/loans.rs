@@ -21,6 +21,9 @@ pub(super) const GRACE: Micros = Micros::from_millis(2_500);
 /// How fast an estimate of demand follows what is reported.
 const DEMAND_MEMORY: Micros = Micros::from_millis(1_500);
 
+/// Steps towards the fair level; each leaves out those who want less than it.
+const LEVELLINGS: usize = 4;
+
 /// How long the requests of a first claim are taken to have been coming.
 const FIRST_SEEN: Micros = Micros::from_secs(2);
 
@@ -112,14 +115,18 @@ impl Loan {
             .saturating_add(per_second(self.terms.rate, lasted))
     }
 
-    /// What its source has likely not spent, and will not before it reports:
-    /// what it could not spend last time either.
+    /// What its source has likely not spent yet: of a rate, what it had not spent
+    /// last time either; of tokens, those that nobody was waiting for and that
+    /// its demand has not come to since.
     fn idle(&self, now: Timestamp) -> u64 {
-        if self.is_live(now) {
-            self.held.min(self.terms.tokens)
-        } else {
-            0
+        if !self.is_live(now) {
+            return 0;
         }
+        if self.terms.rate > 0 {
+            return self.held.min(self.terms.tokens);
+        }
+        let spent = per_second(self.demand, now.since(self.at)).saturating_add(self.waiting);
+        self.terms.tokens.saturating_sub(spent)
     }
 
     fn is_live(&self, now: Timestamp) -> bool {
@@ -149,6 +156,7 @@ pub(super) fn answer(
     loans: &mut Vec<Loan>,
     claim: &Claim,
     now: Timestamp,
+    freed: u64,
     decide: impl FnOnce(&Standing) -> Terms,
 ) -> Option<Terms> {
     let place = loans.iter().position(|loan| loan.source == claim.source);
@@ -159,7 +167,9 @@ pub(super) fn answer(
         return (loan.message == claim.message).then_some(loan.terms);
     }
     let demand = demand_after(before.as_ref(), claim, now);
-    let terms = decide(&standing(loans, claim, demand, now));
+    let mut standing = standing(loans, claim, demand, now);
+    standing.rate = fair_rate(loans, claim, demand, freed, now);
+    let terms = decide(&standing);
     let loan = Loan {
         source: claim.source,
         message: claim.message,
@@ -198,6 +208,49 @@ fn standing(loans: &[Loan], claim: &Claim, demand: u64, now: Timestamp) -> Stand
         }
     }
     standing
+}
+
+/// A source's part of what becomes free each second: as much as anybody's, and
+/// no more than it wants (max-min fairness), so that one source's flood takes
+/// nothing from a trickle. When nobody wants for anything, in proportion.
+fn fair_rate(loans: &[Loan], claim: &Claim, demand: u64, freed: u64, now: Timestamp) -> u64 {
+    let others = || {
+        let others = loans.iter().filter(|loan| loan.source != claim.source);
+        others
+            .filter(|loan| !loan.is_over(now))
+            .map(|loan| ample(loan.demand(now)))
+    };
+    let own = ample(demand);
+    let all = others().fold(own, u64::saturating_add);
+    if all <= freed {
+        return share(freed, own, all);
+    }
+    let mut level = 0;
+    for _ in 0..LEVELLINGS {
+        let (small, many) = others()
+            .chain([own])
+            .fold((0_u64, 0_u64), |(small, many), want| {
+                if want < level {
+                    (small.saturating_add(want), many)
+                } else {
+                    (small, many + 1)
+                }
+            });
+        let next = freed
+            .saturating_sub(small)
+            .checked_div(many)
+            .unwrap_or(level);
+        if next <= level {
+            break;
+        }
+        level = next;
+    }
+    own.min(level)
+}
+
+/// A demand with a quarter to spare: requests do not come evenly.
+const fn ample(demand: u64) -> u64 {
+    demand.saturating_add(demand / 4)
 }
 
 /// The demand of a source, once what it reports is taken in.

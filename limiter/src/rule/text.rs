@@ -10,7 +10,7 @@ pub const VALUE_LEN_MAX: usize = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// There is nothing.
-    #[error("expected some text, got none")]
+    #[error("expected some text")]
     Empty,
     /// There is too much.
     #[error("longer than {max} bytes")]

@@ -6,13 +6,13 @@
 //! hold a stranger now and then: rules in it are still asked in full.
 
 use alloc::vec::Vec;
+use core::hash::{BuildHasher, Hasher};
 
 use ahash::RandomState;
 use hashbrown::HashMap;
 
 use super::compiled::{Compiled, Test};
 use crate::{
-    key::{HashSeed, KeyHasher},
     request::{Request, parts},
     rule::{self, HostPattern, PathPattern},
 };
@@ -112,17 +112,28 @@ impl Index {
     }
 }
 
+/// The label of a drawer. Rules are an operator's, so no secret is needed.
 fn label(host: Option<&[u8]>, segment: Option<&[u8]>) -> u64 {
-    let mut hasher = KeyHasher::new(HashSeed::default());
-    match host {
-        Some(host) => hasher.value_of(host.iter().map(u8::to_ascii_lowercase)),
-        None => hasher.missing(),
+    let mut hasher = RandomState::with_seeds(9, 10, 11, 12).build_hasher();
+    for part in [host, segment] {
+        match part {
+            Some(part) => fold(&mut hasher, part),
+            None => hasher.write_usize(usize::MAX),
+        }
     }
-    match segment {
-        Some(segment) => hasher.value(segment),
-        None => hasher.missing(),
+    hasher.finish()
+}
+
+/// Takes in a text without its case: that of a segment is compared later.
+fn fold(hasher: &mut impl Hasher, text: &[u8]) {
+    hasher.write_usize(text.len());
+    for piece in text.chunks(16) {
+        let mut folded = [0; 16];
+        for (slot, byte) in folded.iter_mut().zip(piece) {
+            *slot = byte.to_ascii_lowercase();
+        }
+        hasher.write_u128(u128::from_ne_bytes(folded));
     }
-    hasher.finish_rule().0
 }
 
 /// The hosts of a test, if it names all of them in full.

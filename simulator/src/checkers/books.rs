@@ -17,8 +17,8 @@ use crate::region::Synced;
 /// Hits by rule.
 type Hits = BTreeMap<RuleId, u64>;
 
-/// Source, partition, sequence: what a batch is known by.
-type Name = (u64, u32, u64);
+/// Source, epoch, partition, sequence: what a batch is known by.
+type Name = (u64, u64, u32, u64);
 
 /// What the ledger has said it counted.
 #[derive(Default)]
@@ -47,9 +47,9 @@ impl Books {
     pub(crate) fn synced(&mut self, synced: &Synced, ledger: &Ledger) -> Result<(), String> {
         let request = &synced.request;
         for batch in &request.batches {
-            let name = (request.source, batch.partition, batch.sequence);
+            let name = (request.source, batch.epoch, batch.partition, batch.sequence);
             let mut acks = synced.reply.message.acks.iter();
-            let ack = acks.find(|ack| (ack.partition, ack.sequence) == (name.1, name.2));
+            let ack = acks.find(|ack| (ack.partition, ack.sequence) == (name.2, name.3));
             let status = ack.map_or(Status::Unknown, |ack| ack.status());
             self.enter(name, batch, status, synced.leaves_at)?;
         }

@@ -15,7 +15,15 @@ use crate::region::Reply;
 /// When the lease of each source and key expires, by the source's clock.
 #[derive(Default)]
 pub(crate) struct Leases {
-    expires: HashMap<(usize, CounterKey), Timestamp>,
+    latest: HashMap<(usize, CounterKey), Lease>,
+}
+
+#[derive(Clone, Copy)]
+struct Lease {
+    /// Which message it answers: an answer to an earlier one, if it comes later,
+    /// is void.
+    message: u64,
+    expires: Timestamp,
 }
 
 impl Leases {
@@ -27,8 +35,13 @@ impl Leases {
             for (place, key) in keys.enumerate() {
                 let ttl = group.ttl_ms.get(place).copied().unwrap_or_default();
                 let expires = sent_at.after(Micros::from_millis(ttl));
-                let lease = (source, CounterKey::from_bytes(*key));
-                self.expires.insert(lease, expires);
+                let message = reply.message.message;
+                let lease = Lease { message, expires };
+                let name = (source, CounterKey::from_bytes(*key));
+                let known = self.latest.entry(name).or_insert(lease);
+                if known.message <= message {
+                    *known = lease;
+                }
             }
         }
     }
@@ -36,10 +49,10 @@ impl Leases {
     /// A source has spent of its lease, at `local` by its clock. What is wrong
     /// with that, if anything.
     pub(crate) fn spent(&self, source: usize, key: CounterKey, local: Timestamp) -> Option<String> {
-        let Some(expires) = self.expires.get(&(source, key)) else {
+        let Some(lease) = self.latest.get(&(source, key)) else {
             return Some(format!("source {source} spent a lease it never got"));
         };
-        let late = local.since(*expires);
+        let late = local.since(lease.expires);
         (late > Micros::ZERO)
             .then(|| format!("source {source} spent a lease that had expired {late} before"))
     }

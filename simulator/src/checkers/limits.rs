@@ -1,6 +1,8 @@
 //! By the region's books, what is lent never exceeds what is left of the limit
 //! and its tolerance.
 
+use std::collections::HashMap;
+
 use limiter::{
     key::{CounterKey, RuleId},
     ledger::Ledger,
@@ -10,17 +12,36 @@ use limiter::{
 
 use crate::region::Synced;
 
-/// Whether a message has led to more being lent than there was.
-///
-/// Looked at as a loan is made. Later the sum may shift: a source that was cut
-/// off reports what it admitted meanwhile.
-pub(crate) fn overspent(synced: &Synced, ledger: &Ledger, now: Timestamp) -> Option<String> {
-    let mut groups = synced.reply.message.leases.iter();
-    groups.find_map(|group| {
-        let rule = ledger.rules().by_id(RuleId(group.rule))?;
-        let mut made = made(group);
-        made.find_map(|key| overlent(ledger, rule, key, now))
-    })
+/// Looks at every loan as it is made. Later the sum may shift: a source that was
+/// cut off reports what it admitted meanwhile.
+#[derive(Default)]
+pub(crate) struct Limits {
+    /// The latest message of each source. One that comes again, or late, is told
+    /// again what it was told, and makes no loan.
+    latest: HashMap<u64, u64>,
+}
+
+impl Limits {
+    /// Whether a message has led to more being lent than there was.
+    pub(crate) fn synced(
+        &mut self,
+        synced: &Synced,
+        ledger: &Ledger,
+        now: Timestamp,
+    ) -> Result<(), String> {
+        let latest = self.latest.entry(synced.request.source).or_default();
+        if synced.request.message <= *latest {
+            return Ok(());
+        }
+        *latest = synced.request.message;
+        let mut groups = synced.reply.message.leases.iter();
+        let found = groups.find_map(|group| {
+            let rule = ledger.rules().by_id(RuleId(group.rule))?;
+            let mut made = made(group);
+            made.find_map(|key| overlent(ledger, rule, key, now))
+        });
+        found.map_or(Ok(()), Err)
+    }
 }
 
 /// The keys that tokens were lent of.

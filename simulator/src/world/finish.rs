@@ -32,7 +32,9 @@ impl World<'_> {
     }
 
     fn settle(&mut self) {
-        let end = self.now.max(self.setup.end()).after(SETTLE);
+        let restarts = self.setup.restarts.iter();
+        let back = restarts.map(|(at, down)| at.after(*down)).max();
+        let end = self.setup.end().max(back.unwrap_or_default()).after(SETTLE);
         self.until(self.setup.end());
         for place in 0..self.sources.len() {
             self.sources[place].limiter.flush_now();
@@ -69,12 +71,11 @@ impl World<'_> {
         let reported = tally.reported;
         let booked = self.checkers.books.acknowledged() + reported.untracked;
         self.expect_equal("hits admitted", tally.hits, "hits in the books", booked);
-        self.expect_equal(
-            "hits leaked",
-            tally.leaked,
-            "leaks reported",
-            reported.leaked,
-        );
+        if self.setup.rules.len() == 1 || reported.leaked < tally.leaked {
+            // An answer names one rule; another may have leaked, too.
+            let (seen, told) = ("hits leaked", "leaks reported");
+            self.expect_equal(seen, tally.leaked, told, reported.leaked);
+        }
         self.expect_equal("requests held", tally.held, "holds reported", reported.held);
     }
 

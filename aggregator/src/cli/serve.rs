@@ -1,0 +1,52 @@
+//! `weir serve`.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use super::{fail, logging, print};
+use crate::{
+    config::{self, Config, ConfigError, Settings},
+    serve,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  weir serve --rules rules.yaml
+  weir serve --config weir.yaml --listen 127.0.0.1:9000
+
+The configuration file is YAML; its fields are the flags below with _ for -.
+It listens on this machine only: there are no tokens yet that would guard more.";
+
+/// What `weir serve` takes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The configuration file; a flag wins over it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+pub(super) fn run(args: Args) -> ExitCode {
+    let config = match configure(args) {
+        Ok(config) => config,
+        Err(error) => return fail(&error),
+    };
+    if let Err(error) = logging::start(&config) {
+        return fail(&error);
+    }
+    match serve::run(config, |address| {
+        print(&format!("listening on http://{address}"))
+    }) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+fn configure(args: Args) -> Result<Config, ConfigError> {
+    let file = match &args.config {
+        Some(file) => config::read(file)?,
+        None => Settings::default(),
+    };
+    Config::try_from(args.settings.over(file))
+}

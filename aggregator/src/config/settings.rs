@@ -1,0 +1,107 @@
+//! What may be set, by a flag or in the configuration file: the same names in
+//! both, and nothing here is checked yet.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+/// Every setting, each of which may be left out.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Where to listen [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+
+    /// Where the counters are kept [default: weir-data]
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+
+    /// The rule file; read again whenever it changes
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
+
+    /// What this region is called, in logs and metrics [default: local]
+    #[arg(long, value_name = "NAME")]
+    pub region: Option<String>,
+
+    /// What an acknowledged hit survives [default: fsynced]
+    #[arg(long, value_enum)]
+    pub durability: Option<DurabilityName>,
+
+    /// Requests that may be under way in the ledger before more are refused [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub queue_requests_max: Option<u32>,
+
+    /// Bytes of request bodies that may be under way before more are refused [default: 67108864]
+    #[arg(long, value_name = "BYTES")]
+    pub queue_bytes_max: Option<u32>,
+
+    /// The largest request body [default: 4194304]
+    #[arg(long, value_name = "BYTES")]
+    pub body_bytes_max: Option<u32>,
+
+    /// Connections that may be open at once [default: 8192]
+    #[arg(long, value_name = "N")]
+    pub connections_max: Option<u32>,
+
+    /// How long a request may take before it is answered 503 [default: 10000]
+    #[arg(long, value_name = "MS")]
+    pub request_timeout_ms: Option<u32>,
+
+    /// Log bytes after which a snapshot is taken [default: 268435456]
+    #[arg(long, value_name = "BYTES")]
+    pub snapshot_log_bytes: Option<u64>,
+
+    /// How log lines look [default: text]
+    #[arg(long, value_enum)]
+    pub log_format: Option<LogFormat>,
+
+    /// What is logged, as RUST_LOG has it [default: info]
+    #[arg(long, value_name = "FILTER", env = "RUST_LOG")]
+    pub log: Option<String>,
+}
+
+/// What an acknowledged hit survives.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum DurabilityName {
+    /// The death of the process, not the loss of power
+    Written,
+    /// The loss of power, too
+    Fsynced,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One object a line
+    Json,
+}
+
+impl Settings {
+    /// These settings, and those of `below` where these are silent.
+    #[must_use]
+    pub fn over(self, below: Self) -> Self {
+        Self {
+            listen: self.listen.or(below.listen),
+            data_dir: self.data_dir.or(below.data_dir),
+            rules: self.rules.or(below.rules),
+            region: self.region.or(below.region),
+            durability: self.durability.or(below.durability),
+            queue_requests_max: self.queue_requests_max.or(below.queue_requests_max),
+            queue_bytes_max: self.queue_bytes_max.or(below.queue_bytes_max),
+            body_bytes_max: self.body_bytes_max.or(below.body_bytes_max),
+            connections_max: self.connections_max.or(below.connections_max),
+            request_timeout_ms: self.request_timeout_ms.or(below.request_timeout_ms),
+            snapshot_log_bytes: self.snapshot_log_bytes.or(below.snapshot_log_bytes),
+            log_format: self.log_format.or(below.log_format),
+            log: self.log.or(below.log),
+        }
+    }
+}

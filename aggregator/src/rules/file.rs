@@ -1,0 +1,175 @@
+//! A rule file as a whole.
+
+use std::{collections::HashMap, fs::File, io::Read, path::Path};
+
+use limiter::{
+    address::Cidr,
+    key::HashSeed,
+    rule::{Rule, text},
+    ruleset::{PROXIES_MAX, RULES_MAX, RuleSet, RuleSetError},
+};
+
+use super::{
+    at::At,
+    conditions,
+    diagnostic::{Diagnostic, Notes, Place, Problems},
+    fields::Fields,
+    later, rule, tree,
+};
+
+/// The longest rule file, in bytes: room for [`RULES_MAX`] rules.
+pub const FILE_LEN_MAX: usize = 4 << 20;
+
+const FIELDS: &[&str] = &["version", "domain", "trusted_proxies", "rules"];
+
+/// A rule file in which nothing is wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RuleFile {
+    /// Whose rules these are.
+    pub domain: String,
+    /// The proxies whose word on the client's address is taken.
+    pub trusted_proxies: Vec<Cidr>,
+    /// The rules, in their order.
+    pub rules: Vec<Rule>,
+}
+
+impl RuleFile {
+    /// Reads the file at `path`.
+    pub fn load(path: &Path) -> Result<Self, Problems> {
+        let name = path.display().to_string();
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|file| {
+            let mut file = file.take(FILE_LEN_MAX as u64 + 1);
+            file.read_to_end(&mut bytes)
+        });
+        match read {
+            Ok(_) => Self::parse(&name, &bytes),
+            Err(error) => Err(whole(&name, format!("cannot be read: {error}"))),
+        }
+    }
+
+    /// Reads the text of a file, which messages call `name`.
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        if bytes.len() > FILE_LEN_MAX {
+            let message =
+                format!("longer than {FILE_LEN_MAX} bytes, the most a rule file may have");
+            return Err(whole(name, message));
+        }
+        let notes = Notes::default();
+        let file = text(bytes, &notes).and_then(|text| {
+            let root = tree::read(text, &notes)?;
+            file(&At::root(&root, &notes))
+        });
+        match file {
+            Some(file) if notes.is_empty() => Ok(file),
+            _ => Err(notes.into_problems(name)),
+        }
+    }
+
+    /// The rules as a set of this revision.
+    pub fn into_rule_set(self, revision: u64, seed: HashSeed) -> Result<RuleSet, RuleSetError> {
+        let proxies = self.trusted_proxies;
+        RuleSet::new(self.domain, revision, proxies, seed, self.rules)
+    }
+}
+
+fn whole(file: &str, message: String) -> Problems {
+    Problems(vec![Diagnostic {
+        file: file.to_owned(),
+        place: None,
+        path: String::new(),
+        message,
+    }])
+}
+
+fn text<'a>(bytes: &'a [u8], notes: &Notes) -> Option<&'a str> {
+    let error = match str::from_utf8(bytes) {
+        Ok(text) => return Some(text),
+        Err(error) => error,
+    };
+    let good = bytes.split_at_checked(error.valid_up_to());
+    let good = String::from_utf8_lossy(good.map_or(&[], |(good, _)| good));
+    let place = Place {
+        line: good.matches('\n').count() + 1,
+        column: good
+            .chars()
+            .rev()
+            .take_while(|&letter| letter != '\n')
+            .count()
+            + 1,
+    };
+    notes.add(place, "", "not UTF-8");
+    None
+}
+
+fn file(at: &At<'_>) -> Option<RuleFile> {
+    let fields = at.fields(FIELDS, later::FILE)?;
+    fields.need("version").and_then(|at| version(&at));
+    let domain = fields.need("domain").and_then(|at| domain(&at));
+    let trusted_proxies = fields.or("trusted_proxies", Vec::new(), proxies);
+    let rules = rules(&fields);
+    let file = RuleFile {
+        domain: domain?,
+        trusted_proxies,
+        rules: rules?,
+    };
+    // Whatever only shows in the set as a whole.
+    match file.clone().into_rule_set(0, HashSeed::default()) {
+        Ok(_) => Some(file),
+        Err(_) if !at.notes.is_empty() => None,
+        Err(error) => at.refuse(error),
+    }
+}
+
+fn version(at: &At<'_>) -> Option<()> {
+    match at.scalar() {
+        Some("1") => Some(()),
+        _ => at.expected("1, the one version there is"),
+    }
+}
+
+fn domain(at: &At<'_>) -> Option<String> {
+    let domain = at.text("a name, as in api.example.com")?;
+    at.checked(text::name(domain))?;
+    Some(domain.into())
+}
+
+/// Nobody may be said by leaving the list empty.
+fn proxies(at: &At<'_>) -> Option<Vec<Cidr>> {
+    let what = "a list of address blocks, as in [10.0.0.0/8]";
+    match at.items(what)?.len() {
+        0 => Some(Vec::new()),
+        1..=PROXIES_MAX => conditions::blocks(at),
+        count => at.refuse(format_args!("at most {PROXIES_MAX} blocks, got {count}")),
+    }
+}
+
+fn rules(fields: &Fields<'_>) -> Option<Vec<Rule>> {
+    let at = fields.need("rules")?;
+    if !at.node.is_list() {
+        return at.expected("a list of rules");
+    }
+    let items = at.items("a list of rules")?;
+    if items.len() > RULES_MAX {
+        let count = items.len();
+        return at.refuse(format_args!(
+            "a file holds at most {RULES_MAX} rules, got {count}"
+        ));
+    }
+    note_names_that_come_twice(&items);
+    let rules: Vec<_> = items.iter().map(rule::read).collect();
+    rules.into_iter().collect()
+}
+
+fn note_names_that_come_twice(rules: &[At<'_>]) {
+    let mut seen = HashMap::new();
+    for (place, rule) in rules.iter().enumerate() {
+        let Some(name) = rule.peek("name") else {
+            continue;
+        };
+        let Some(text) = name.scalar() else { continue };
+        if let Some(earlier) = seen.insert(text, place) {
+            name.refuse::<()>(format_args!("rules[{earlier}] has this name already"));
+        }
+    }
+}

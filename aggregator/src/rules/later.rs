@@ -1,0 +1,19 @@
+//! What the rule file will hold and does not yet: named, so that nobody takes
+//! it for a slip of the pen.
+
+/// What is said of it.
+pub(super) const NOT_YET: &str = "not supported yet";
+
+/// Fields of the file.
+pub(super) const FILE: &[&str] = &["tiers"];
+
+/// Fields of a rule.
+pub(super) const RULE: &[&str] = &["per_tier", "response"];
+
+/// Fields of a match.
+pub(super) const MATCH: &[&str] = &["country", "asn", "ja4"];
+
+/// Whether a part of a key will be understood one day.
+pub(super) fn is_key_part(part: &str) -> bool {
+    matches!(part, "country" | "asn" | "ja4") || part.starts_with("jwt.")
+}

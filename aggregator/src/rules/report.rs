@@ -1,0 +1,157 @@
+//! What a rule file says, in words: for people to read and programs to compare.
+
+use limiter::quota::{Algorithm, Quota};
+use limiter::rule::{Consistency, Rule, Scope};
+use serde::Serialize;
+
+use super::{
+    conditions,
+    file::RuleFile,
+    key,
+    numbers::{Percent, Written},
+    words,
+};
+
+/// A rule file in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RulesReport {
+    /// Whose rules these are.
+    pub domain: String,
+    /// The proxies whose word on the client's address is taken.
+    pub trusted_proxies: Vec<String>,
+    /// The rules, in their order.
+    pub rules: Vec<RuleReport>,
+}
+
+/// A rule in words, with every default written out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RuleReport {
+    /// What it is called.
+    pub name: String,
+    /// What must hold for it to apply, each in short; none: it always applies.
+    pub r#match: Vec<String>,
+    /// What it counts per; none: one count for all.
+    pub key: Vec<String>,
+    /// Hits per window.
+    pub limit: u64,
+    /// The window.
+    pub window: String,
+    /// How it counts.
+    pub algorithm: &'static str,
+    /// What a full token bucket holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u64>,
+    /// Hits that one request spends.
+    pub cost: u64,
+    /// Whether a denied request spends, too.
+    pub count_denied: bool,
+    /// Among whom the limit is shared.
+    pub scope: &'static str,
+    /// How it is kept.
+    pub consistency: &'static str,
+    /// The most that one source admits per window when it cannot ask.
+    pub local_cap: u64,
+    /// How far over the limit it may lead.
+    pub tolerance: String,
+    /// How long a request may wait for the region.
+    pub hold: String,
+    /// What happens to a key that was never lent anything, the region away.
+    pub no_lease: &'static str,
+    /// What happens to a key whose lease ran out, the region away.
+    pub lease_expired: &'static str,
+    /// Whether a denial is carried out.
+    pub action: &'static str,
+    /// How long a key stays denied once it has exceeded its limit.
+    pub penalty: String,
+    /// The most that is admitted of one key in one window.
+    pub bound: Bound,
+}
+
+/// The most that a rule admits of one key in one window, the region alive: the
+/// worst that its settings allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Bound {
+    /// So many hits.
+    pub hits: u64,
+    /// Whether that is for each source, not for all of them together.
+    pub per_source: bool,
+}
+
+impl RulesReport {
+    /// Puts a rule file in words.
+    pub fn of(file: &RuleFile) -> Self {
+        Self {
+            domain: file.domain.clone(),
+            trusted_proxies: texts(&file.trusted_proxies),
+            rules: file.rules.iter().map(RuleReport::of).collect(),
+        }
+    }
+}
+
+impl RuleReport {
+    /// Puts a rule in words.
+    pub fn of(rule: &Rule) -> Self {
+        let quota = &rule.quota;
+        Self {
+            name: rule.name.clone(),
+            r#match: rule
+                .conditions
+                .iter()
+                .map(|one| conditions::Written(one).to_string())
+                .collect(),
+            key: rule
+                .key
+                .iter()
+                .map(|part| key::Written(part).to_string())
+                .collect(),
+            limit: quota.limit.get(),
+            window: Written(quota.window.length()).to_string(),
+            algorithm: words::name(words::ALGORITHM, &quota.algorithm),
+            burst: (quota.algorithm == Algorithm::TokenBucket).then(|| quota.capacity()),
+            cost: rule.cost,
+            count_denied: rule.count_denied,
+            scope: words::name(words::SCOPE, &rule.scope),
+            consistency: words::name(words::CONSISTENCY, &rule.consistency),
+            local_cap: rule.local_cap,
+            tolerance: Percent(rule.tolerance_ppm).to_string(),
+            hold: Written(rule.hold).to_string(),
+            no_lease: words::name(words::FALLBACK, &rule.on_failure.no_lease),
+            lease_expired: words::name(words::FALLBACK, &rule.on_failure.lease_expired),
+            action: words::name(words::ACTION, &rule.action),
+            penalty: Written(rule.penalty).to_string(),
+            bound: Bound::of(rule),
+        }
+    }
+}
+
+impl Bound {
+    fn of(rule: &Rule) -> Self {
+        let exact = exact(&rule.quota);
+        let (hits, per_source) = match (rule.scope, rule.consistency) {
+            (Scope::Pop, _) => (exact, true),
+            (_, Consistency::Edge) => (exact.min(rule.local_cap), true),
+            (_, Consistency::Leased) => (exact.saturating_add(over(rule)), false),
+            (_, Consistency::Exact) => (exact, false),
+        };
+        Self { hits, per_source }
+    }
+}
+
+/// The most that one exact limiter would admit in one window: a bucket may be
+/// full as it begins, and refills meanwhile.
+fn exact(quota: &Quota) -> u64 {
+    match quota.algorithm {
+        Algorithm::TokenBucket => quota.capacity().saturating_add(quota.limit.get()),
+        Algorithm::FixedWindow | Algorithm::SlidingWindow => quota.limit.get(),
+    }
+}
+
+/// How many hits over the limit the tolerance leaves room for.
+fn over(rule: &Rule) -> u64 {
+    let share = u128::from(rule.quota.limit.get()) * u128::from(rule.tolerance_ppm) / 1_000_000;
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+fn texts<T: ToString>(values: &[T]) -> Vec<String> {
+    values.iter().map(ToString::to_string).collect()
+}

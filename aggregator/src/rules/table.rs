@@ -1,0 +1,111 @@
+//! Rules as a table.
+
+use super::report::{RuleReport, RulesReport};
+
+/// A column: its heading, and what stands in it.
+type Column = (&'static str, fn(&RuleReport) -> String);
+
+const COLUMNS: [Column; 11] = [
+    ("NAME", |rule| rule.name.clone()),
+    ("LIMIT", limit),
+    ("ALGORITHM", algorithm),
+    ("KEY", |rule| or_dash(rule.key.join(" "))),
+    ("SCOPE", |rule| rule.scope.into()),
+    ("KEPT", |rule| rule.consistency.into()),
+    ("AT MOST", bound),
+    ("ALONE", alone),
+    ("HOLD", |rule| rule.hold.clone()),
+    ("DENIED", denied),
+    ("MATCH", |rule| or_dash(rule.r#match.join(", "))),
+];
+
+/// A table of rules, a line for each, under a line that counts them.
+pub(super) fn table(report: &RulesReport) -> String {
+    let mut rows = vec![COLUMNS.map(|(heading, _)| heading.to_owned())];
+    rows.extend(
+        report
+            .rules
+            .iter()
+            .map(|rule| COLUMNS.map(|(_, cell)| cell(rule))),
+    );
+    let widths: Vec<usize> = (0..COLUMNS.len())
+        .map(|column| width(&rows, column))
+        .collect();
+    let lines = rows.iter().map(|row| line(row, &widths));
+    std::iter::once(summary(report)).chain(lines).collect()
+}
+
+fn summary(report: &RulesReport) -> String {
+    let count = match report.rules.len() {
+        1 => "1 rule".into(),
+        count => format!("{count} rules"),
+    };
+    let proxies = match &*report.trusted_proxies.join(" ") {
+        "" => "trusts no proxy".to_owned(),
+        proxies => format!("trusts {proxies}"),
+    };
+    format!("{}: {count}, {proxies}\n\n", report.domain)
+}
+
+fn width(rows: &[[String; COLUMNS.len()]], column: usize) -> usize {
+    let cells = rows.iter().filter_map(|row| row.get(column));
+    cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+}
+
+fn line(row: &[String], widths: &[usize]) -> String {
+    let cells = row.iter().zip(widths);
+    let padded: Vec<String> = cells
+        .map(|(cell, width)| format!("{cell:<width$}"))
+        .collect();
+    format!("{}\n", padded.join("  ").trim_end())
+}
+
+fn or_dash(text: String) -> String {
+    if text.is_empty() { "-".into() } else { text }
+}
+
+fn limit(rule: &RuleReport) -> String {
+    let cost = match rule.cost {
+        1 => String::new(),
+        cost => format!(", {cost} each"),
+    };
+    format!("{}/{}{cost}", rule.limit, rule.window)
+}
+
+fn algorithm(rule: &RuleReport) -> String {
+    match rule.burst {
+        Some(burst) => format!("{}, burst {burst}", rule.algorithm),
+        None => rule.algorithm.into(),
+    }
+}
+
+fn bound(rule: &RuleReport) -> String {
+    let each = if rule.bound.per_source {
+        " a source"
+    } else {
+        ""
+    };
+    format!("{}{each}", rule.bound.hits)
+}
+
+/// What a source does when the region is away.
+fn alone(rule: &RuleReport) -> String {
+    let cap = rule.local_cap;
+    match (rule.no_lease, rule.lease_expired) {
+        ("deny", "deny") => "deny".into(),
+        ("allow", "allow") => format!("allow {cap}"),
+        ("deny", _) => format!("allow {cap} once lent"),
+        _ => format!("allow {cap} if never lent"),
+    }
+}
+
+fn denied(rule: &RuleReport) -> String {
+    let mut said = vec![rule.action.to_owned()];
+    if rule.count_denied {
+        said.push("counted".into());
+    }
+    if rule.penalty != "0s" {
+        said.push(format!("for {}", rule.penalty));
+    }
+    said.join(", ")
+}

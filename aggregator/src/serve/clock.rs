@@ -1,0 +1,94 @@
+//! The only clock in the aggregator. The ledger's task owns it and hands the
+//! time on as an argument.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this is where the ledger's task reads the clock"
+)]
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use limiter::time::Timestamp;
+
+/// Tells the time. Neither of its two answers ever gets smaller.
+pub trait Clock: Send {
+    /// The region's time: the one that names windows.
+    fn now(&mut self) -> Timestamp;
+
+    /// Time since the clock was made, for waits and latencies.
+    fn uptime(&mut self) -> Duration;
+}
+
+/// The machine's clock, made to never go back.
+#[derive(Debug)]
+pub struct SystemClock {
+    started: Instant,
+    told: Timestamp,
+    told_at: Duration,
+}
+
+impl SystemClock {
+    /// A clock that starts now.
+    pub fn start() -> Self {
+        Self {
+            started: Instant::now(),
+            told: Timestamp::default(),
+            told_at: Duration::ZERO,
+        }
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&mut self) -> Timestamp {
+        let uptime = self.uptime();
+        let machine = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, whole_micros);
+        let passed = uptime.saturating_sub(self.told_at);
+        let told = onward(self.told, Timestamp::from_micros(machine), passed);
+        // Half a microsecond is not lost: the next reading measures from here.
+        if told > self.told {
+            (self.told, self.told_at) = (told, uptime);
+        }
+        told
+    }
+
+    fn uptime(&mut self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+/// The next time to tell, `passed` after `told` was. A machine clock that was
+/// set back is waited for at half speed: windows still end, if later.
+fn onward(told: Timestamp, machine: Timestamp, passed: Duration) -> Timestamp {
+    if machine >= told {
+        return machine;
+    }
+    Timestamp::from_micros(told.as_micros().saturating_add(whole_micros(passed / 2))).max(machine)
+}
+
+fn whole_micros(span: Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_millis(secs * 1000)
+    }
+
+    #[test]
+    fn a_machine_clock_that_is_ahead_is_believed() {
+        assert_eq!(onward(at(100), at(7300), Duration::ZERO), at(7300));
+    }
+
+    #[test]
+    fn a_machine_clock_set_back_slows_the_time_and_never_turns_it() {
+        assert_eq!(onward(at(7200), at(3600), Duration::ZERO), at(7200));
+        assert_eq!(onward(at(7200), at(7200 - 1), HOUR), at(7200 + 1800));
+    }
+}

@@ -1,0 +1,59 @@
+//! HTTP: what is answered where, and nothing about how connections are kept.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    middleware::{Next, from_fn_with_state},
+    response::Response,
+    routing::{get, post},
+};
+
+mod body;
+mod check;
+mod problem;
+mod quota_headers;
+mod server;
+mod status;
+mod sync;
+
+use self::problem::Problem;
+pub(super) use self::server::Server;
+use super::{metrics::Metrics, task::LedgerHandle};
+use crate::config::Limits;
+
+/// What every handler may use.
+struct App {
+    ledger: LedgerHandle,
+    metrics: Arc<Metrics>,
+    limits: Limits,
+}
+
+fn router(app: App) -> Router {
+    let app = Arc::new(app);
+    Router::new()
+        .route("/v1/sync", post(sync::sync))
+        .route("/v1/ratelimit/check", post(check::check))
+        .route("/healthz", get(status::healthz))
+        .route("/readyz", get(status::readyz))
+        .route("/metrics", get(status::metrics))
+        .method_not_allowed_fallback(no_such_method)
+        .fallback(no_such_path)
+        .layer(from_fn_with_state(Arc::clone(&app), count))
+        .with_state(app)
+}
+
+async fn count(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    app.metrics.count_response(response.status().as_u16());
+    response
+}
+
+async fn no_such_path(request: Request) -> Problem {
+    Problem::no_such_path(request.uri().path())
+}
+
+async fn no_such_method(request: Request) -> Problem {
+    Problem::no_such_method(request.method().as_str(), request.uri().path())
+}

@@ -1,0 +1,33 @@
+//! How the service is: `/healthz`, `/readyz`, `/metrics`.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
+
+use super::{App, problem::Problem};
+
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The process is alive.
+pub(super) async fn healthz() -> &'static str {
+    "alive\n"
+}
+
+/// Requests are counted; or not, and why.
+pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
+    match app.ledger.health().obstacle() {
+        None => Ok("ready\n"),
+        Some(why) => Err(Problem::unready(why)),
+    }
+}
+
+pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    app.ledger.observe().await;
+    let depth = i64::try_from(app.ledger.depth()).unwrap_or(i64::MAX);
+    app.metrics.queue_depth.set(depth);
+    ([(header::CONTENT_TYPE, OPENMETRICS)], app.metrics.encode()).into_response()
+}

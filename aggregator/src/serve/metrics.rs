@@ -1,0 +1,206 @@
+//! What is counted about the service itself, for Prometheus.
+
+use std::{sync::atomic::AtomicU64, time::Duration};
+
+use limiter::{
+    key::RuleId,
+    ledger::Ledger,
+    ruleset::RuleSet,
+    wire::{SyncReply, ack::Status},
+};
+use prometheus_client::{
+    encoding::text::encode,
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Metric, Registry},
+};
+
+type Label = [(&'static str, String); 1];
+type Labels2 = [(&'static str, String); 2];
+
+/// Every metric of the service.
+pub(super) struct Metrics {
+    registry: Registry,
+    batches: Family<Label, Counter>,
+    deltas: Counter,
+    hits: Family<Label, Counter>,
+    leaked: Family<Label, Counter>,
+    checks: Family<Labels2, Counter>,
+    responses: Family<Label, Counter>,
+    snapshot_age_seconds: Gauge<f64, AtomicU64>,
+    pub(super) syncs: Counter,
+    pub(super) refused_syncs: Counter,
+    pub(super) commit_seconds: Histogram,
+    pub(super) commit_failures: Counter,
+    pub(super) snapshots: Counter,
+    pub(super) snapshot_failures: Counter,
+    pub(super) queue_depth: Gauge,
+    pub(super) keys: Gauge,
+    pub(super) sources: Gauge,
+    pub(super) connections: Gauge,
+    pub(super) rules_revision: Gauge,
+    pub(super) rules_refused: Counter,
+    pub(super) log_bytes: Gauge,
+    pub(super) log_segments: Gauge,
+    pub(super) log_position: Gauge,
+}
+
+/// Registers metrics as they are made.
+struct Maker(Registry);
+
+impl Maker {
+    fn of<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+        self.with(name, help, M::default())
+    }
+
+    fn with<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register(name, help, metric.clone());
+        metric
+    }
+}
+
+impl Metrics {
+    pub(super) fn new(region: &str) -> Self {
+        let labels = [("region".into(), region.to_owned().into())];
+        let registry = Registry::with_prefix_and_labels("weir", labels.into_iter());
+        let m = &mut Maker(registry);
+        let buckets = exponential_buckets(0.000_25, 2.0, 16);
+        let metrics = Self {
+            batches: m.of(
+                "batches",
+                "Batches of counted hits from sources, by what became of them",
+            ),
+            deltas: m.of(
+                "deltas",
+                "Counts that sources reported and that were counted",
+            ),
+            hits: m.of(
+                "hits",
+                "Hits counted since the beginning, by rule; on record",
+            ),
+            leaked: m.of(
+                "leaked_hits",
+                "Hits that sources admitted with nobody to ask, by rule; since this start",
+            ),
+            checks: m.of("checks", "Requests decided here, by rule and verdict"),
+            responses: m.of("http_responses", "Answers sent, by status"),
+            snapshot_age_seconds: m.of(
+                "snapshot_age_seconds",
+                "Time since the last whole snapshot was begun; NaN before the first",
+            ),
+            syncs: m.of("syncs", "Messages from sources that were answered"),
+            refused_syncs: m.of("syncs_refused", "Messages from sources that meant nothing"),
+            commit_seconds: m.with(
+                "commit_seconds",
+                "How long commits took, from leaving memory to being durable",
+                Histogram::new(buckets),
+            ),
+            commit_failures: m.of("commit_failures", "Commits that the disk did not take"),
+            snapshots: m.of("snapshots", "Snapshots taken since this start"),
+            snapshot_failures: m.of("snapshot_failures", "Snapshots given up"),
+            queue_depth: m.of("queue_depth", "Requests under way in the ledger"),
+            keys: m.of("keys", "Counts held"),
+            sources: m.of("sources", "Sources heard of lately"),
+            connections: m.of("connections", "Open connections"),
+            rules_revision: m.of("rules_revision", "Revision of the rules in force"),
+            rules_refused: m.of(
+                "rules_refused",
+                "Rule files that were refused, the old rules staying",
+            ),
+            log_bytes: m.of(
+                "log_bytes",
+                "Log that a start would read after the last snapshot",
+            ),
+            log_segments: m.of("log_segments", "Files that the log is in"),
+            log_position: m.of("log_position", "The last record that is synced"),
+            registry: Registry::default(),
+        };
+        Self {
+            registry: std::mem::take(&mut m.0),
+            ..metrics
+        }
+    }
+
+    /// Everything, as Prometheus reads it.
+    pub(super) fn encode(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+
+    /// Takes note of an answered message: what became of each batch, and how
+    /// many counts the counted ones told of.
+    pub(super) fn count_sync(&self, deltas: &[u64], reply: &SyncReply) {
+        self.syncs.inc();
+        for (deltas, ack) in deltas.iter().zip(&reply.acks) {
+            let status = ack.status().as_str_name().to_lowercase();
+            self.batches.get_or_create(&[("status", status)]).inc();
+            if ack.status() == Status::Counted {
+                self.deltas.inc_by(*deltas);
+            }
+        }
+    }
+
+    /// Takes note of a request that was decided here.
+    pub(super) fn count_check(&self, rule: &str, allowed: bool) {
+        let verdict = if allowed { "allow" } else { "deny" };
+        let labels = [("rule", rule.to_owned()), ("verdict", verdict.to_owned())];
+        self.checks.get_or_create(&labels).inc();
+    }
+
+    /// Takes note of an answer.
+    pub(super) fn count_response(&self, status: u16) {
+        let labels = [("status", status.to_string())];
+        self.responses.get_or_create(&labels).inc();
+    }
+
+    /// Copies the ledger's books, which are not kept here.
+    pub(super) fn set_books(&self, ledger: &Ledger) {
+        let rules = ledger.rules();
+        copy(&self.hits, &ledger.hits_by_rule(), rules);
+        copy(&self.leaked, &ledger.leaked_by_rule(), rules);
+    }
+
+    pub(super) fn set_snapshot_age(&self, age: Option<Duration>) {
+        let seconds = age.map_or(f64::NAN, |age| age.as_secs_f64());
+        self.snapshot_age_seconds.set(seconds);
+    }
+}
+
+fn copy(family: &Family<Label, Counter>, sums: &[(RuleId, u64)], rules: &RuleSet) {
+    for (rule, sum) in sums {
+        let counter = family.get_or_create_owned(&[("rule", rule_name(rules, *rule))]);
+        counter.inc_by(sum.saturating_sub(counter.get()));
+    }
+}
+
+/// The rule's name; its identity, if it is no longer among the rules.
+fn rule_name(rules: &RuleSet, id: RuleId) -> String {
+    let rule = rules.by_id(id).and_then(|place| rules.rule(place));
+    rule.map_or_else(|| format!("{id:?}"), |rule| rule.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_says_what_it_is() {
+        let text = Metrics::new("eu").encode();
+        let helps = text
+            .lines()
+            .filter(|line| line.starts_with("# HELP"))
+            .count();
+        let types = text
+            .lines()
+            .filter(|line| line.starts_with("# TYPE"))
+            .count();
+        assert!(types > 10 && helps == types, "{text}");
+        assert!(text.contains("weir_keys{region=\"eu\"} 0"), "{text}");
+    }
+}

@@ -1,0 +1,142 @@
+//! `weir serve`: puts the ledger's task, the rule file and HTTP together, and
+//! takes them apart again in order.
+
+use std::{future::Future, io, net::SocketAddr, sync::Arc};
+
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+
+mod clock;
+mod health;
+mod http;
+mod metrics;
+mod rule_file;
+mod signals;
+mod task;
+
+pub use clock::{Clock, SystemClock};
+pub use health::{Health, HealthBoard};
+pub use rule_file::RuleSourceError;
+pub use task::TaskError;
+
+use self::{http::Server, metrics::Metrics, rule_file::RuleSource, task::LedgerHandle};
+use crate::{
+    config::Config,
+    store::{Disk, RealDisk},
+};
+
+/// Why the service did not start, or ended before it was told to.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The rules at start have to be good: there are none to fall back on.
+    #[error("cannot start with these rules")]
+    Rules(#[from] RuleSourceError),
+    /// The address is not to be had.
+    #[error("cannot listen on {listen}")]
+    Listen {
+        /// The address.
+        listen: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Threads or signals are not to be had.
+    #[error("cannot start")]
+    Start(#[from] io::Error),
+    /// The ledger's task gave up.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+}
+
+/// Serves until a signal ends it. `listening` is told the address.
+pub fn run(config: Config, listening: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let signal = signals::first()?;
+        let clock = Box::new(SystemClock::start());
+        let running = Running::start(config, Arc::new(RealDisk), clock).await?;
+        listening(running.address());
+        running.until(signal).await
+    })
+}
+
+/// A service that runs.
+pub struct Running {
+    address: SocketAddr,
+    health: Arc<HealthBoard>,
+    ledger: LedgerHandle,
+    server: Server,
+    ended: oneshot::Receiver<Result<(), TaskError>>,
+    watch: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    /// Starts a service. It answers while its log is still being read, if only
+    /// to say so.
+    pub async fn start(
+        config: Config,
+        disk: Arc<dyn Disk>,
+        clock: Box<dyn Clock>,
+    ) -> Result<Self, ServeError> {
+        let rule_file = config.rules.clone().map(RuleSource::new);
+        let rules = rule_file.as_ref().map(RuleSource::load).transpose()?;
+        let listener = listen(config.listen).await?;
+        let address = listener.local_addr()?;
+        let metrics = Arc::new(Metrics::new(&config.region));
+        let health = Arc::new(HealthBoard::new());
+        let setup = task::Setup {
+            disk,
+            clock,
+            metrics: Arc::clone(&metrics),
+            health: Arc::clone(&health),
+        };
+        let (ledger, ended) = task::start(setup, &config)?;
+        let server = Server::start(listener, ledger.clone(), &metrics, &config.limits);
+        let watch = rule_file.zip(rules).map(|(file, (bytes, rules))| {
+            let (ledger, metrics) = (ledger.clone(), Arc::clone(&metrics));
+            tokio::spawn(file.keep_in_force(bytes, rules, ledger, metrics))
+        });
+        tracing::info!(%address, region = config.region, "listening");
+        Ok(Self {
+            address,
+            health,
+            ledger,
+            server,
+            ended,
+            watch,
+        })
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `end` comes or the ledger's task gives up, then stops.
+    pub async fn until(mut self, end: impl Future<Output = ()>) -> Result<(), ServeError> {
+        let early = tokio::select! {
+            () = end => None,
+            ended = &mut self.ended => Some(ended),
+        };
+        self.health.set(Health::Stopping);
+        if let Some(watch) = &self.watch {
+            watch.abort();
+        }
+        self.server.stop().await;
+        let ended = match early {
+            Some(ended) => ended,
+            None => {
+                self.ledger.stop();
+                self.ended.await
+            }
+        };
+        ended.unwrap_or(Err(TaskError::Gone("the ledger's task")))?;
+        tracing::info!("stopped; everything counted is on disk");
+        Ok(())
+    }
+}
+
+async fn listen(listen: SocketAddr) -> Result<TcpListener, ServeError> {
+    let bound = TcpListener::bind(listen).await;
+    bound.map_err(|source| ServeError::Listen { listen, source })
+}

@@ -1,0 +1,55 @@
+//! How much may be under way: so many requests, and so many bytes of them.
+//!
+//! Room is made before a body is read and given back when its answer leaves.
+//! Who finds none is refused at once: nothing queues for a place in the queue.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::work::Refusal;
+use crate::config::Limits;
+
+/// The room there is.
+#[derive(Clone, Debug)]
+pub(super) struct Admission {
+    requests: Arc<Semaphore>,
+    requests_max: usize,
+    bytes: Arc<Semaphore>,
+}
+
+/// Room for one request. Dropping it gives the room back.
+#[derive(Debug)]
+pub(in crate::serve) struct Permit {
+    _request: OwnedSemaphorePermit,
+    _bytes: OwnedSemaphorePermit,
+}
+
+impl Admission {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let requests_max = limits.queue_requests_max as usize;
+        Self {
+            requests: Arc::new(Semaphore::new(requests_max)),
+            requests_max,
+            bytes: Arc::new(Semaphore::new(limits.queue_bytes_max as usize)),
+        }
+    }
+
+    pub(super) fn enter(&self, bytes: u32) -> Result<Permit, Refusal> {
+        let request = Arc::clone(&self.requests).try_acquire_owned();
+        let room = Arc::clone(&self.bytes).try_acquire_many_owned(bytes);
+        match (request, room) {
+            (Ok(request), Ok(bytes)) => Ok(Permit {
+                _request: request,
+                _bytes: bytes,
+            }),
+            _ => Err(Refusal::QueueFull),
+        }
+    }
+
+    /// Requests under way.
+    pub(super) fn depth(&self) -> usize {
+        self.requests_max
+            .saturating_sub(self.requests.available_permits())
+    }
+}

@@ -1,0 +1,100 @@
+//! The way to the ledger's task, for everyone else.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use limiter::{
+    ruleset::RuleSet,
+    wire::{SyncReply, SyncRequest},
+};
+use tokio::{sync::oneshot, time::timeout};
+
+use super::{
+    admission::{Admission, Permit},
+    work::{Answer, Check, Checked, Event, Refusal, Request},
+};
+use crate::serve::health::{Health, HealthBoard};
+
+/// Asks the ledger. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(in crate::serve) struct LedgerHandle {
+    pub(super) events: mpsc::Sender<Event>,
+    pub(super) admission: Admission,
+    pub(super) health: Arc<HealthBoard>,
+    pub(super) patience: Duration,
+}
+
+impl LedgerHandle {
+    /// Makes room for a request whose body has so many bytes.
+    pub(in crate::serve) fn admit(&self, bytes: u32) -> Result<Permit, Refusal> {
+        match self.health.read() {
+            Health::Serving { .. } => self.admission.enter(bytes),
+            other => Err(Refusal::Unready(other.obstacle().unwrap_or_default())),
+        }
+    }
+
+    /// Counts a source's message. The answer comes once it is durable.
+    pub(in crate::serve) async fn sync(
+        &self,
+        message: SyncRequest,
+        permit: Permit,
+    ) -> Result<SyncReply, Refusal> {
+        self.ask(|answer| Event::Request(Request::Sync(message, answer), permit))
+            .await
+    }
+
+    /// Decides a request. The answer comes once it is durable.
+    pub(in crate::serve) async fn check(
+        &self,
+        check: Check,
+        permit: Permit,
+    ) -> Result<Checked, Refusal> {
+        self.ask(|answer| Event::Request(Request::Check(check, answer), permit))
+            .await
+    }
+
+    /// Puts rules in force unless they are already; their revision is given
+    /// here. Answers with the revision in force once that is durable.
+    pub(in crate::serve) async fn set_rules(&self, rules: RuleSet) -> Result<u64, Refusal> {
+        self.ask(|answer| Event::Rules(rules, answer)).await
+    }
+
+    /// Brings the gauges up to date; gives up if the ledger has no time.
+    pub(in crate::serve) async fn observe(&self) {
+        if self.health.read() == Health::Recovering {
+            return;
+        }
+        let (done, observed) = oneshot::channel();
+        if self.events.send(Event::Observe(done)).is_ok() {
+            let _ = timeout(Duration::from_secs(1), observed).await;
+        }
+    }
+
+    /// What the service says of itself.
+    pub(in crate::serve) fn health(&self) -> Health {
+        self.health.read()
+    }
+
+    /// Requests under way.
+    pub(in crate::serve) fn depth(&self) -> usize {
+        self.admission.depth()
+    }
+
+    /// Ends the task once it has answered everything it was asked before.
+    pub(in crate::serve) fn stop(&self) {
+        // A task that has ended needs no stopping.
+        let _ = self.events.send(Event::Stop);
+    }
+
+    async fn ask<T>(&self, event: impl FnOnce(Answer<T>) -> Event) -> Result<T, Refusal> {
+        let (answer, answered) = oneshot::channel();
+        let gone = || Refusal::Unready("the service is stopping".to_owned());
+        self.events.send(event(answer)).map_err(|_| gone())?;
+        match timeout(self.patience, answered).await {
+            Ok(answer) => answer.unwrap_or_else(|_| Err(gone())),
+            Err(_) => Err(Refusal::Late(self.patience)),
+        }
+    }
+}

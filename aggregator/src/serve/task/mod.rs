@@ -1,0 +1,153 @@
+//! The ledger's task: one thread that owns the ledger, its log and the clock.
+//!
+//! It takes whatever has been asked, applies each request to the ledger, and
+//! hands what that appended to the log to a second thread, which writes and
+//! syncs it: one commit is under way while the next is gathered. Everyone
+//! whose answer rests on a commit is answered when it is done.
+//!
+//! # Invariants
+//!
+//! - An answer that tells of a count leaves after every record before it is
+//!   durable (see `waiting.rs`).
+//! - What waits here is bounded (see `admission.rs`); who finds no room is
+//!   told at once.
+//! - A full disk stops applying: everyone is told to come again, the records
+//!   that wait are tried again until they fit. A failed sync ends the task: what
+//!   is on the disk, only a restart can tell.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use limiter::ledger::Ledger;
+
+mod admission;
+mod apply;
+mod chores;
+mod commit;
+mod handle;
+mod recovery;
+mod snapshot;
+mod start;
+mod threads;
+mod waiting;
+mod work;
+
+pub(super) use admission::Permit;
+pub(super) use handle::LedgerHandle;
+pub(super) use start::{Setup, start};
+pub(super) use work::{Check, Checked, Refusal};
+
+use self::{
+    chores::Sweep,
+    commit::Commits,
+    snapshot::Snapshots,
+    waiting::Waiting,
+    work::{Event, Request},
+};
+use super::{clock::Clock, health::HealthBoard, metrics::Metrics};
+use crate::store::{AppendError, CommitError, Log, OpenError, Position};
+
+/// Why the task ended before it was told to.
+#[derive(Debug, thiserror::Error)]
+pub enum TaskError {
+    /// The data directory was refused.
+    #[error("cannot open the data directory")]
+    Open(#[from] OpenError),
+    /// A commit failed for good. Nothing that rested on it was answered.
+    #[error("the log failed; start again to recover it")]
+    Commit(#[from] CommitError),
+    /// A record was not taken, so the ledger is ahead of its log. Nothing that
+    /// rested on it was answered.
+    #[error("the log did not take a record; start again to recover it")]
+    Append(#[from] AppendError),
+    /// A thread could not be started.
+    #[error("cannot start a thread")]
+    Thread(#[from] std::io::Error),
+    /// A thread ended that should not have.
+    #[error("{0} ended unexpectedly")]
+    Gone(&'static str),
+}
+
+struct Task {
+    ledger: Ledger,
+    log: Log,
+    clock: Box<dyn Clock>,
+    events: mpsc::Receiver<Event>,
+    queue: VecDeque<(Request, Permit)>,
+    waiting: Waiting,
+    /// The record of the rules in force.
+    rules_at: Position,
+    commits: Commits,
+    snapshots: Snapshots,
+    sweep: Sweep,
+    stopping: bool,
+    metrics: Arc<Metrics>,
+    health: Arc<HealthBoard>,
+}
+
+impl Task {
+    fn run(mut self) -> Result<(), TaskError> {
+        loop {
+            let patience = self.patience();
+            match self.events.recv_timeout(patience) {
+                Ok(event) => self.take(event)?,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => self.stopping = true,
+            }
+            while let Ok(event) = self.events.try_recv() {
+                self.take(event)?;
+            }
+            self.apply_queue()?;
+            self.start_commit()?;
+            self.do_chores();
+            if self.stopping && self.is_done() {
+                return self.close();
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Result<(), TaskError> {
+        match event {
+            Event::Request(request, permit) => self.queue.push_back((request, permit)),
+            Event::Rules(rules, answer) => self.set_rules(rules, answer)?,
+            Event::Observe(done) => {
+                self.observe();
+                // Whoever asked may have gone away.
+                let _ = done.send(());
+            }
+            Event::Committed(finished) => self.committed(finished)?,
+            Event::Snapshot(progress) => self.snapshot_came_on(progress),
+            Event::Gone(thread) => return Err(TaskError::Gone(thread)),
+            Event::Stop => self.stopping = true,
+        }
+        Ok(())
+    }
+
+    /// How long nothing needs doing unless something happens.
+    fn patience(&mut self) -> Duration {
+        let uptime = self.clock.uptime();
+        let retry = self.commits.retry_at();
+        let next = retry.map_or(self.sweep.due(), |at| at.min(self.sweep.due()));
+        next.saturating_sub(uptime)
+    }
+
+    fn is_done(&self) -> bool {
+        let committed = !self.log.in_flight() && self.log.waiting_bytes() == 0;
+        // With the disk full there is no telling when it will be done; what
+        // waits was promised to nobody.
+        let hopeless = self.commits.is_out_of_room();
+        self.queue.is_empty() && self.waiting.is_empty() && (committed || hopeless)
+    }
+
+    fn close(self) -> Result<(), TaskError> {
+        if self.commits.is_out_of_room() {
+            return Ok(());
+        }
+        drop(self.snapshots);
+        self.log.close()?;
+        Ok(())
+    }
+}

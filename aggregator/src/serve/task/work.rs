@@ -1,0 +1,119 @@
+//! What the ledger's task is asked, and what it answers.
+
+use core::time::Duration;
+
+use limiter::{
+    decision::Decision,
+    ledger::SyncError,
+    ruleset::RuleSet,
+    time::Timestamp,
+    wire::{SyncReply, SyncRequest},
+};
+use tokio::sync::oneshot;
+
+use super::admission::Permit;
+use crate::store::{Finished, Published, SealedSnapshot, SnapshotError};
+
+/// Where an answer goes. Whoever asked may have gone away.
+pub(super) type Answer<T> = oneshot::Sender<Result<T, Refusal>>;
+
+/// Something that the task is to react to.
+pub(super) enum Event {
+    /// A request, and the room that was made for it.
+    Request(Request, Permit),
+    /// Rules that differ, perhaps, from those in force.
+    Rules(RuleSet, Answer<u64>),
+    /// Gauges are to be brought up to date.
+    Observe(oneshot::Sender<()>),
+    /// A commit has run.
+    Committed(Finished),
+    /// A snapshot has come further.
+    Snapshot(Progress),
+    /// A thread that the task relies on has panicked.
+    Gone(&'static str),
+    /// No more requests will come.
+    Stop,
+}
+
+/// How far a snapshot has come on its thread.
+pub(super) enum Progress {
+    /// A partition is written.
+    Wrote,
+    /// All of it is written and synced.
+    Sealed(Result<SealedSnapshot, SnapshotError>),
+    /// It has its name.
+    Published(Result<Published, SnapshotError>),
+}
+
+/// What a client asks of the ledger.
+pub(super) enum Request {
+    Sync(SyncRequest, Answer<SyncReply>),
+    Check(Check, Answer<Checked>),
+}
+
+/// A request to be decided here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::serve) struct Check {
+    /// The name of the rule.
+    pub(in crate::serve) rule: String,
+    /// A value for each part of its key.
+    pub(in crate::serve) key: Vec<String>,
+    /// What it spends; the rule's own cost if not said.
+    pub(in crate::serve) cost: Option<u64>,
+}
+
+/// A request that was decided.
+#[derive(Clone, Debug)]
+pub(in crate::serve) struct Checked {
+    /// The rule that was asked.
+    pub(in crate::serve) rule: String,
+    /// Its window in microseconds.
+    pub window_us: u64,
+    /// When, by the region's clock.
+    pub(in crate::serve) now: Timestamp,
+    /// Whether it is allowed.
+    pub(in crate::serve) allowed: bool,
+    /// The numbers behind it.
+    pub(in crate::serve) decision: Decision,
+}
+
+/// Why a request was not answered as asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in crate::serve) enum Refusal {
+    /// As much is under way as may be.
+    #[error("as many requests are under way as the region takes")]
+    QueueFull,
+    /// Not ready yet, or not any more.
+    #[error("{0}")]
+    Unready(String),
+    /// The answer did not come in time. It may still be counted.
+    #[error("no answer within {} ms; whether it was counted is not known", .0.as_millis())]
+    Late(Duration),
+    /// A message that means nothing.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    /// There is no such rule.
+    #[error("there is no rule {rule:?}")]
+    UnknownRule {
+        /// What was asked for.
+        rule: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The key has other parts than the rule's.
+    #[error("rule {rule:?} has {expected} key values, not {got}")]
+    KeyParts {
+        /// The rule.
+        rule: String,
+        /// How many it has.
+        expected: usize,
+        /// How many came.
+        got: usize,
+    },
+    /// A value is not what the rule counts per.
+    #[error("rule {rule:?} does not take this key: a value that must be an address is none, say")]
+    KeyValue {
+        /// The rule.
+        rule: String,
+    },
+}

@@ -1,0 +1,24 @@
+//! The service as its clients see it, over HTTP on this machine.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "a test fails by panicking, and shares its helpers"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod check;
+mod command;
+mod disk;
+mod durability;
+mod http;
+mod overload;
+mod restart;
+mod rules;
+mod server;
+mod sync;

@@ -1,0 +1,112 @@
+//! A service in this process, with a data directory and a rule file of its own.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, thread};
+
+use aggregator::{
+    config::{Config, Settings},
+    serve::{Running, ServeError, SystemClock},
+};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+use crate::{
+    common::{
+        client::{get, until},
+        messages::RULES,
+    },
+    disk::{Gate, TestDisk},
+};
+
+/// A directory with a rule file, and what is set beside the defaults.
+pub struct Place {
+    dir: TempDir,
+    pub settings: Settings,
+}
+
+pub struct TestServer {
+    pub address: SocketAddr,
+    pub gate: Arc<Gate>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<Result<(), ServeError>>>,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Self {
+            settings: Settings {
+                listen: Some("127.0.0.1:0".parse().unwrap()),
+                data_dir: Some(dir.path().join("data")),
+                rules: Some(dir.path().join("rules.yaml")),
+                ..Settings::default()
+            },
+            dir,
+        };
+        place.write_rules(RULES);
+        place
+    }
+
+    pub fn data_dir(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// Replaces the rule file at once, as an editor that renames.
+    pub fn write_rules(&self, text: &str) {
+        let new = self.dir.path().join("rules.yaml.new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, self.dir.path().join("rules.yaml")).unwrap();
+    }
+
+    /// Starts a service here, and waits until it is ready.
+    pub fn start(&self) -> TestServer {
+        let config = Config::try_from(self.settings.clone()).unwrap();
+        let gate = Arc::new(Gate::default());
+        let disk = Arc::new(TestDisk::new(&gate));
+        let (stop, stopped) = oneshot::channel();
+        let (told, tell) = std::sync::mpsc::channel();
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Runtime::new().unwrap();
+            runtime.block_on(async {
+                let clock = Box::new(SystemClock::start());
+                let running = Running::start(config, disk, clock).await?;
+                told.send(running.address()).unwrap();
+                running.until(async { drop(stopped.await) }).await
+            })
+        });
+        let address = tell.recv().expect("it starts");
+        until("ready", || get(address, "/readyz").status == 200);
+        TestServer {
+            address,
+            gate,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+}
+
+impl TestServer {
+    /// Tells it to stop, and does not wait.
+    pub fn begin_stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Result<(), ServeError> {
+        self.thread.take().unwrap().join().unwrap()
+    }
+
+    pub fn stop(mut self) {
+        self.begin_stop();
+        self.end().unwrap();
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.gate.open();
+        self.begin_stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

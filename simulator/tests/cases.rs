@@ -1,0 +1,100 @@
+//! The published cases: right answers are given, and bounds are kept.
+#![allow(clippy::expect_used, reason = "a test may stop at the first surprise")]
+
+use std::path::{Path, PathBuf};
+
+use simulator::{Format, Options, Outcome, run, run_text};
+
+fn case(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../tests/cases")
+        .join(name)
+}
+
+fn replay(name: &str) -> Outcome {
+    run(&case(name), &Options::default())
+}
+
+/// The file with one word of it put in place of another, wherever it stands.
+fn altered(name: &str, word: &str, other: &str) -> Outcome {
+    let text = std::fs::read_to_string(case(name)).expect("the case is there");
+    assert!(text.contains(word), "{name} has no {word}");
+    run_text(name, &text.replacen(word, other, 1), &Options::default())
+}
+
+#[test]
+fn every_vector_is_answered_rightly_by_a_ledger_and_by_a_limiter_alone() {
+    let outcome = replay("algorithms.json");
+    assert_eq!(outcome.exit_code, 0, "{}", outcome.text);
+}
+
+#[test]
+fn an_answer_that_differs_is_named_with_its_vector_and_step() {
+    let outcome = altered("algorithms.json", "\"remaining\": 2,", "\"remaining\": 1,");
+    assert_eq!(outcome.exit_code, 1);
+    let words = "fixed_window-0, step 0 (at 540048 ms, key b, cost 1), on a ledger: remaining is 2";
+    assert!(outcome.text.starts_with(words), "{}", outcome.text);
+}
+
+#[test]
+fn a_gateway_counts_each_route_and_shares_its_counts_among_processes() {
+    let outcome = replay("gateway.json");
+    assert_eq!(outcome.exit_code, 0, "{}", outcome.text);
+}
+
+#[test]
+fn a_gateway_that_answers_otherwise_is_named() {
+    let outcome = altered(
+        "gateway.json",
+        "[true,true,true,false",
+        "[true,true,true,true",
+    );
+    assert_eq!(outcome.exit_code, 1);
+    let words = "limits-per-route, request 3";
+    assert!(outcome.text.starts_with(words), "{}", outcome.text);
+}
+
+#[test]
+fn every_scenario_keeps_its_bounds() {
+    let outcome = replay("accuracy.json");
+    assert_eq!(outcome.exit_code, 0, "{}", outcome.text);
+}
+
+#[test]
+fn a_bound_that_is_misspelt_is_an_error_with_its_line() {
+    let outcome = altered("accuracy.json", "\"error_max\"", "\"eror_max\"");
+    assert_eq!(outcome.exit_code, 2);
+    let words = "accuracy.json:22:13: unknown field `eror_max`";
+    assert!(outcome.text.starts_with(words), "{}", outcome.text);
+}
+
+#[test]
+fn a_place_that_is_not_there_cannot_be_cut_off() {
+    let outcome = altered("accuracy.json", "\"pop\": 0", "\"pop\": 10");
+    assert_eq!(outcome.exit_code, 2);
+    assert!(outcome.text.contains("one-pop-cut-off"), "{}", outcome.text);
+}
+
+#[test]
+fn a_scenario_that_is_asked_for_and_missing_is_an_error() {
+    let options = Options {
+        only: Some("no-such-thing"),
+        ..Options::default()
+    };
+    assert_eq!(run(&case("accuracy.json"), &options).exit_code, 2);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+    let lossy = |seed| {
+        let options = Options {
+            only: Some("lossy-network"),
+            format: Format::Json,
+            seed,
+            ..Options::default()
+        };
+        run(&case("accuracy.json"), &options).text
+    };
+    assert_eq!(lossy(None), lossy(Some(7)));
+    assert_ne!(lossy(None), lossy(Some(8)));
+}

@@ -1,0 +1,44 @@
+//! Fleets drawn at random, with everything going wrong.
+//!
+//! `WEIR_SWARM_SECONDS` says how long to go on, `WEIR_SWARM_SEED` where to
+//! begin: `WEIR_SWARM_SEED=17 WEIR_SWARM_SECONDS=0` runs seed 17 alone.
+#![allow(clippy::panic, reason = "a test may stop at the first surprise")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the clock says when to stop, and has no part in any run"
+)]
+
+use std::{
+    env,
+    time::{Duration, Instant},
+};
+
+/// Requests in a run, about.
+const REQUESTS: u64 = 3_000;
+
+/// Runs without a time to go on for.
+const SEEDS: u64 = 40;
+
+#[test]
+fn whatever_goes_wrong_the_checkers_hold() {
+    let first = variable("WEIR_SWARM_SEED").unwrap_or(1);
+    let seconds = variable("WEIR_SWARM_SECONDS").map(Duration::from_secs);
+    let start = Instant::now();
+    for seed in first.. {
+        if let Err(failure) = simulator::swarm(seed, REQUESTS) {
+            panic!("{failure}");
+        }
+        let done = match seconds {
+            Some(seconds) => start.elapsed() >= seconds,
+            None => seed - first + 1 >= SEEDS,
+        };
+        if done {
+            println!("seeds {first} to {seed}");
+            return;
+        }
+    }
+}
+
+fn variable(name: &str) -> Option<u64> {
+    env::var(name).ok()?.parse().ok()
+}
