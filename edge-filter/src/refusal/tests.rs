@@ -1,5 +1,3 @@
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
-
 use core::num::NonZeroU64;
 
 use limiter::decision::Tier;
