@@ -1,8 +1,6 @@
 //! The whole path through real parts: Envoys with the shipped module, `weir serve`
 //! on a disk, one rule file.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
-
 use std::time::Duration;
 
 use weir_tests::aggregator::Aggregator;

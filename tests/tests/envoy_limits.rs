@@ -1,7 +1,6 @@
 //! What clients of one Envoy see at a limit: the real module, with the real Ledger
 //! behind it.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 #![expect(
     clippy::disallowed_methods,
     reason = "a load on a real Envoy ends by the real clock"
