@@ -15,7 +15,7 @@ const TOLD_MAX: usize = 4_096;
 pub(super) struct Crowd {
     recent: VecDeque<(Timestamp, CounterKey)>,
     /// When the latest of those no longer remembered became crowded.
-    forgotten: Timestamp,
+    forgotten: Option<Timestamp>,
 }
 
 impl Crowd {
@@ -23,7 +23,7 @@ impl Crowd {
         if self.recent.len() >= KEYS_MAX
             && let Some((at, _)) = self.recent.pop_front()
         {
-            self.forgotten = at;
+            self.forgotten = Some(at);
         }
         self.recent.push_back((now, key));
     }
@@ -36,7 +36,7 @@ impl Crowd {
             .take(TOLD_MAX + 1)
             .flat_map(|(_, key)| key.to_bytes())
             .collect();
-        let more = keys.len() > TOLD_MAX * 16 || self.forgotten >= heard;
+        let more = keys.len() > TOLD_MAX * 16 || self.forgotten.is_some_and(|at| at >= heard);
         keys.truncate(TOLD_MAX * 16);
         (keys, more)
     }

@@ -135,12 +135,15 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
 /// nothing for a source that its traffic has left.
 fn need(standing: &Standing, own: &Own, free: u64) -> u64 {
     let even = free / standing.sources.max(1);
+    let least = if even >= 2 * HIT { HIT } else { 0 };
+    let spare = SPARE
+        .min(even / SPARE_PART)
+        .min(per_second(standing.demand, TTL_AMPLE));
     let spare = if standing.contested {
         0
     } else {
-        SPARE.min(even / SPARE_PART)
+        spare.max(least)
     };
-    let spare = spare.min(per_second(standing.demand, TTL_AMPLE));
     let likely = per_second(standing.demand, HORIZON).saturating_add(spare);
     own.wanted
         .saturating_add(likely.saturating_add(HIT / 2) / HIT * HIT)
@@ -194,7 +197,11 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     Terms {
         tokens,
         rate: if lasting { rate } else { 0 },
-        ttl: TTL_SCARCE,
+        ttl: if lasting {
+            TTL_SCARCE
+        } else {
+            until_used(standing.demand)
+        },
         quiet: if left >= HIT {
             Micros::ZERO
         } else {
@@ -202,6 +209,14 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
         },
         share: ours(state.limit_rate).max(1),
     }
+}
+
+/// How long tokens are left with a source: until it has likely spent them.
+fn until_used(demand: u64) -> Micros {
+    let gap = share(HIT, 1_000_000, demand);
+    Micros::new(gap.saturating_mul(4))
+        .max(TTL_SCARCE)
+        .min(TTL_AMPLE)
 }
 
 /// How long it is of no use to ask: until the next flush for who is paid as it
