@@ -3,6 +3,7 @@
 //! They are checked in, so that building Weir needs no protobuf compiler. After
 //! a change to the `.proto`, `WEIR_BLESS=1 cargo test -p weir-tests --test
 //! generated` writes them anew.
+#![allow(clippy::unwrap_used, reason = "a test says no by panicking")]
 
 use std::{env, fs, path::Path};
 

@@ -1,1 +1,23 @@
 //! Weir at the edge: what every host shares, and an adapter for each host.
+//!
+//! | file | what |
+//! |---|---|
+//! | `source` | one deciding memory: requests in, effects out |
+//! | `request` | a request as the rules see it, fetched from the host as needed |
+//! | `pairs` | header lists in the proxy-wasm encoding |
+//! | `refusal` | what a client is told that has to wait |
+//! | `config` | the settings of one filter |
+//! | `metrics` | what is counted, until the host is told |
+//! | `envoy` | the adapter for Envoy: bytes between it and the above |
+//!
+//! Nothing here panics: a panic inside a host takes a whole worker's limiter
+//! with it. Only the adapters talk to a host; the rest runs in any test.
+
+pub mod config;
+#[cfg(all(feature = "envoy", target_arch = "wasm32"))]
+mod envoy;
+pub mod metrics;
+pub mod pairs;
+pub mod refusal;
+pub mod request;
+pub mod source;

@@ -1,1 +1,37 @@
-//! Shared parts of the tests.
+//! Shared parts of the tests: real processes, started, watched and cleaned up.
+//!
+//! | file | what |
+//! |---|---|
+//! | `binaries` | where the things under test are found |
+//! | `process` | one child process: its log, its end |
+//! | `wait` | waiting for a condition, never for a time |
+//! | `http` | a blocking HTTP/1.1 client that sends any bytes it is given |
+//! | `upstream` | an HTTP/1.1 server whose answer is a closure, also a bad one |
+//! | `prom` | reading `/metrics` and `/stats/prometheus` |
+//! | `region` | the real Ledger in the test itself, that can be told to misbehave |
+//! | `rules` | rules as a test writes them |
+//! | `aggregator` | `weir serve` on a data directory and a rule file |
+//! | `envoy`, `envoy_config` | a real Envoy with the filter in it |
+//! | `load` | many connections at once, and what they were answered |
+//!
+//! Everything blocks and nothing needs a runtime: a test is a straight line, and
+//! what it started ends when its handle is dropped, also by a panic.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a harness that cannot do its part fails the test, loudly and at once"
+)]
+
+pub mod aggregator;
+pub mod binaries;
+pub mod envoy;
+pub mod envoy_config;
+pub mod http;
+pub mod load;
+pub mod process;
+pub mod prom;
+pub mod region;
+pub mod rules;
+pub mod upstream;
+pub mod wait;

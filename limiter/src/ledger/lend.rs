@@ -29,6 +29,9 @@ const TTL_SCARCE: Micros = Micros::from_millis(2_500);
 /// What a source is lent beyond what it is likely to spend, while there is plenty.
 const SPARE: u64 = 3 * HIT;
 
+/// The part of its fair share that it is lent beyond that at the most.
+const SPARE_PART: u64 = 12;
+
 /// The longest a source is kept from asking while others may give back.
 const QUIET_MAX: Micros = Micros::from_secs(1);
 
@@ -103,7 +106,7 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
     let fair = share(free, standing.demand, standing.all_demand)
         .max(free / standing.sources.max(1).saturating_mul(2))
         .min(free);
-    let need = need(standing, own);
+    let need = need(standing, own, fair);
     let mut terms = if fair >= need {
         Terms {
             tokens: need,
@@ -120,13 +123,12 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
 }
 
 /// What a source is likely to spend until it is next heard of: with a few hits
-/// to spare, since requests do not come evenly, but nothing for a source that
-/// its traffic has left.
-fn need(standing: &Standing, own: &Own) -> u64 {
-    let spare = per_second(standing.demand, TTL_AMPLE).min(SPARE);
-    per_second(standing.demand, HORIZON)
-        .saturating_add(own.wanted)
-        .saturating_add(spare)
+/// to spare where there is plenty, since requests do not come evenly, but
+/// nothing for a source that its traffic has left.
+fn need(standing: &Standing, own: &Own, fair: u64) -> u64 {
+    let spare = per_second(standing.demand, TTL_AMPLE).min(SPARE).min(fair / SPARE_PART);
+    let likely = per_second(standing.demand, HORIZON).saturating_add(spare);
+    own.wanted.saturating_add(likely.saturating_add(HIT / 2) / HIT * HIT)
 }
 
 /// What may be lent to this source, with what it holds already.

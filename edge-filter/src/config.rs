@@ -1,0 +1,170 @@
+//! The settings of one filter: JSON, all of it optional, nothing unknown.
+
+use core::fmt;
+use core::ops::RangeInclusive;
+
+use serde::Deserialize;
+
+/// Valid settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The host's name for the aggregator. Default: `weir_aggregator`.
+    pub cluster: String,
+    /// The `host` header of calls to it. Default: `weir`.
+    pub authority: String,
+    /// The bearer token for it, if it wants one. Default: none.
+    pub token: Option<String>,
+    /// How long a call to it may take, in milliseconds: 1 to 60 000. Default: 1 000.
+    pub timeout_ms: u32,
+    /// Time between two flushes, in milliseconds: 50 to 60 000. Default: 1 000.
+    pub flush_interval_ms: u32,
+    /// The most keys that one worker holds: 16 to 10 000 000. Default: 100 000.
+    pub keys_max: u32,
+    /// The place this runs in, for people to read. Default: the host's own name.
+    pub pop: Option<String>,
+}
+
+/// Why settings are refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError(String);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Settings as written.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Raw {
+    cluster: Option<String>,
+    authority: Option<String>,
+    token: Option<String>,
+    timeout_ms: Option<u32>,
+    flush_interval_ms: Option<u32>,
+    keys_max: Option<u32>,
+    pop: Option<String>,
+}
+
+impl Config {
+    /// Reads settings; nothing but white space is all defaults.
+    ///
+    /// # Errors
+    /// Says which field is wrong and what is allowed.
+    pub fn parse(bytes: &[u8]) -> Result<Self, ConfigError> {
+        let raw = match bytes.trim_ascii().first() {
+            None => Raw::default(),
+            // A list would do for serde, field by field.
+            Some(b'[') => return Err(ConfigError("expected an object, as in {}".to_owned())),
+            Some(_) => {
+                serde_json::from_slice(bytes).map_err(|error| ConfigError(error.to_string()))?
+            }
+        };
+        Self::try_from(raw)
+    }
+}
+
+impl TryFrom<Raw> for Config {
+    type Error = ConfigError;
+
+    fn try_from(raw: Raw) -> Result<Self, ConfigError> {
+        Ok(Self {
+            cluster: text("cluster", raw.cluster)?.unwrap_or_else(|| "weir_aggregator".to_owned()),
+            authority: text("authority", raw.authority)?.unwrap_or_else(|| "weir".to_owned()),
+            token: text("token", raw.token)?,
+            timeout_ms: number("timeout_ms", raw.timeout_ms, 1_000, 1..=60_000)?,
+            flush_interval_ms: number(
+                "flush_interval_ms",
+                raw.flush_interval_ms,
+                1_000,
+                50..=60_000,
+            )?,
+            keys_max: number("keys_max", raw.keys_max, 100_000, 16..=10_000_000)?,
+            pop: text("pop", raw.pop)?,
+        })
+    }
+}
+
+/// Text that is there must say something, in a way that fits a header.
+fn text(field: &str, value: Option<String>) -> Result<Option<String>, ConfigError> {
+    match value {
+        Some(text) if text.is_empty() || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) => {
+            Err(ConfigError(format!(
+                "`{field}` must be printable ASCII, one character or more"
+            )))
+        }
+        value => Ok(value),
+    }
+}
+
+fn number(
+    field: &str,
+    value: Option<u32>,
+    default: u32,
+    allowed: RangeInclusive<u32>,
+) -> Result<u32, ConfigError> {
+    let value = value.unwrap_or(default);
+    if allowed.contains(&value) {
+        Ok(value)
+    } else {
+        let (least, most) = allowed.into_inner();
+        Err(ConfigError(format!(
+            "`{field}` is {value}, must be {least} to {most}"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(json: &str) -> String {
+        Config::parse(json.as_bytes())
+            .map(|config| format!("{config:?}"))
+            .map_or_else(|error| error.to_string(), |taken| format!("taken: {taken}"))
+    }
+
+    #[test]
+    fn no_settings_are_all_defaults() {
+        let empty = Config::parse(b" \n");
+        assert_eq!(empty, Config::parse(b"{}"));
+        assert_eq!(
+            empty.map(|config| config.cluster),
+            Ok("weir_aggregator".to_owned())
+        );
+    }
+
+    #[test]
+    fn an_unknown_field_is_named_with_those_that_are_known() {
+        let error = refused(r#"{"clutser": "x"}"#);
+        assert!(
+            error.contains("clutser") && error.contains("`cluster`"),
+            "{error}"
+        );
+        assert!(error.contains("line 1 column"), "{error}");
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_told_the_range() {
+        assert_eq!(
+            refused(r#"{"timeout_ms": 0}"#),
+            "`timeout_ms` is 0, must be 1 to 60000"
+        );
+    }
+
+    #[test]
+    fn a_token_cannot_smuggle_in_a_header() {
+        let error = refused("{\"token\": \"a\\r\\nx: y\"}");
+        assert_eq!(
+            error,
+            "`token` must be printable ASCII, one character or more"
+        );
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused_with_its_place() {
+        assert!(refused("cluster: weir").contains("line 1 column 1"));
+        assert_eq!(refused(" []"), "expected an object, as in {}");
+    }
+}

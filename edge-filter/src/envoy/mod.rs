@@ -1,0 +1,9 @@
+//! The adapter for Envoy: carries bytes between the host and the shared logic.
+//!
+//! - `abi`: the proxy-wasm ABI, each host function as a safe Rust function.
+//! - `exports`: what Envoy calls, and nothing more.
+//! - `worker`: one VM's source and what it takes to run it.
+
+mod abi;
+mod exports;
+mod worker;

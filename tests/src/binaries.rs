@@ -1,0 +1,78 @@
+//! Where the things under test are found: an environment variable each, with a
+//! default relative to the workspace.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The workspace's root.
+#[must_use]
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the package lies in the workspace")
+        .to_owned()
+}
+
+/// The folder cargo builds into.
+#[must_use]
+pub fn target_dir() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from)
+}
+
+/// The `weir` command: `WEIR_BIN`, or what cargo built beside this test.
+#[must_use]
+pub fn weir() -> PathBuf {
+    let beside_test = env::current_exe()
+        .ok()
+        .and_then(|exe| Some(exe.parent()?.parent()?.join("weir")));
+    found("WEIR_BIN", beside_test, "cargo build -p aggregator")
+}
+
+/// The filter for Envoy: `WEIR_ENVOY_WASM`, or what `make wasm` made.
+#[must_use]
+pub fn envoy_wasm() -> PathBuf {
+    found(
+        "WEIR_ENVOY_WASM",
+        Some(target_dir().join("weir_envoy.wasm")),
+        "make wasm",
+    )
+}
+
+/// A filter that does nothing, the yardstick: `WEIR_NOOP_WASM`, or what
+/// `make wasm` made.
+#[must_use]
+pub fn noop_wasm() -> PathBuf {
+    found(
+        "WEIR_NOOP_WASM",
+        Some(target_dir().join("weir_noop.wasm")),
+        "make wasm",
+    )
+}
+
+/// Envoy itself: `ENVOY_BIN`, or what `make setup` installed.
+#[must_use]
+pub fn envoy() -> PathBuf {
+    found("ENVOY_BIN", installed_envoy(), "make setup")
+}
+
+/// The binary inside the virtual environment, whichever Python made it.
+fn installed_envoy() -> Option<PathBuf> {
+    let lib = workspace().join(".cache/envoy-venv/lib");
+    std::fs::read_dir(lib)
+        .ok()?
+        .filter_map(Result::ok)
+        .map(|python| python.path().join("site-packages/envoy/_bin/envoy"))
+        .find(|path| path.exists())
+}
+
+fn found(variable: &str, default: Option<PathBuf>, remedy: &str) -> PathBuf {
+    let path = env::var_os(variable).map(PathBuf::from).or(default);
+    match path {
+        Some(path) if path.exists() => path,
+        Some(path) => panic!(
+            "{} is missing: run `{remedy}` or set {variable}",
+            path.display()
+        ),
+        None => panic!("not installed: run `{remedy}` or set {variable}"),
+    }
+}

@@ -1,0 +1,249 @@
+//! What an Envoy under test is told: the bootstrap and the listener, as JSON.
+//!
+//! The listener comes from a file of its own that Envoy watches, so that a test
+//! can change the plugin's configuration while requests run. Ports are chosen by
+//! Envoy and read back from its admin interface.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+/// The cluster the filter flushes to.
+pub const AGGREGATOR_CLUSTER: &str = "weir_aggregator";
+
+/// What stands in the filter chain before the router.
+#[derive(Debug, Clone)]
+pub enum Filter {
+    /// Nothing: what Envoy itself costs.
+    Bare,
+    /// A Wasm module.
+    Wasm {
+        /// The module.
+        module: PathBuf,
+        /// The plugin's configuration; empty for none at all.
+        config: String,
+        /// The only capabilities it gets; empty for no restriction.
+        capabilities: Vec<String>,
+    },
+    /// Envoy's own limiter, with a limit no test reaches: a yardstick.
+    LocalRateLimit,
+}
+
+/// How an Envoy is to be set up.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Worker threads.
+    pub workers: u32,
+    /// What stands before the router.
+    pub filter: Filter,
+    /// Who answers [`AGGREGATOR_CLUSTER`]; none leaves the cluster out.
+    pub aggregator: Option<SocketAddr>,
+    /// Who answers requests; none lets Envoy answer them itself.
+    pub upstream: Option<SocketAddr>,
+}
+
+impl Setup {
+    /// One worker, this filter, nobody behind.
+    #[must_use]
+    pub fn new(filter: Filter) -> Self {
+        Self {
+            workers: 1,
+            filter,
+            aggregator: None,
+            upstream: None,
+        }
+    }
+
+    /// With this many worker threads.
+    #[must_use]
+    pub fn workers(mut self, workers: u32) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// With an aggregator (or what plays one) behind its cluster.
+    #[must_use]
+    pub fn aggregator(mut self, address: SocketAddr) -> Self {
+        self.aggregator = Some(address);
+        self
+    }
+
+    /// With a service that answers requests.
+    #[must_use]
+    pub fn upstream(mut self, address: SocketAddr) -> Self {
+        self.upstream = Some(address);
+        self
+    }
+}
+
+/// The bootstrap: admin, clusters, and where the listener's file lies.
+pub(crate) fn bootstrap(setup: &Setup, folder: &Path) -> Value {
+    let clusters: Vec<Value> = [
+        (AGGREGATOR_CLUSTER, setup.aggregator),
+        ("upstream", setup.upstream),
+    ]
+    .into_iter()
+    .filter_map(|(name, address)| Some(cluster(name, address?)))
+    .collect();
+    json!({
+        "node": { "id": "test", "cluster": "test" },
+        "admin": { "address": socket("127.0.0.1", 0) },
+        "stats_config": { "stats_tags": [
+            { "tag_name": "rule", "regex": "^wasmcustom\\.weir_[a-z_]+(;rule=([^;]+))" },
+            { "tag_name": "verdict", "regex": "^wasmcustom\\.weir_[a-z_]+.*(;verdict=([^;]+))" },
+            { "tag_name": "outcome", "regex": "^wasmcustom\\.weir_[a-z_]+(;outcome=([^;]+))" },
+        ]},
+        "static_resources": { "clusters": clusters },
+        "dynamic_resources": { "lds_config": { "path_config_source": {
+            "path": folder.join("listeners.json"),
+            "watched_directory": { "path": folder },
+        }}},
+    })
+}
+
+/// The listener's file for one filter.
+pub(crate) fn listeners(setup: &Setup, filter: &Filter, folder: &Path) -> Value {
+    let mut filters: Vec<Value> = http_filter(filter).into_iter().collect();
+    filters.push(json!({
+        "name": "envoy.filters.http.router",
+        "typed_config": { "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" },
+    }));
+    json!({ "resources": [{
+        "@type": "type.googleapis.com/envoy.config.listener.v3.Listener",
+        "name": "main",
+        "address": socket("127.0.0.1", 0),
+        "filter_chains": [{ "filters": [connection_manager(setup, &filters, folder)] }],
+    }]})
+}
+
+fn connection_manager(setup: &Setup, filters: &[Value], folder: &Path) -> Value {
+    json!({
+        "name": "envoy.filters.network.http_connection_manager",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+            "stat_prefix": "main",
+            "use_remote_address": true,
+            "skip_xff_append": true,
+            "stream_idle_timeout": "5s",
+            "request_timeout": "5s",
+            "max_request_headers_kb": 96,
+            "access_log": access_log(folder),
+            "http_filters": filters,
+            "route_config": { "virtual_hosts": [{
+                "name": "all", "domains": ["*"], "routes": [route(setup)],
+            }]},
+        },
+    })
+}
+
+fn route(setup: &Setup) -> Value {
+    match setup.upstream {
+        Some(_) => {
+            json!({ "match": { "prefix": "/" }, "route": { "cluster": "upstream", "timeout": "5s" } })
+        }
+        None => {
+            json!({ "match": { "prefix": "/" }, "direct_response": { "status": 200, "body": { "inline_string": "envoy\n" } } })
+        }
+    }
+}
+
+/// One line a refused request: the status and what the filter said of it.
+fn access_log(folder: &Path) -> Value {
+    json!([{
+        "name": "envoy.access_loggers.file",
+        "filter": { "status_code_filter": { "comparison": {
+            "op": "GE", "value": { "default_value": 400, "runtime_key": "none" } } } },
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog",
+            "path": folder.join("access.log"),
+            "log_format": { "text_format_source": { "inline_string":
+                "%RESPONSE_CODE% %FILTER_STATE(wasm.weir.decision:PLAIN)% %REQ(:PATH)%\n" } },
+        },
+    }])
+}
+
+fn http_filter(filter: &Filter) -> Option<Value> {
+    match filter {
+        Filter::Bare => None,
+        Filter::Wasm {
+            module,
+            config,
+            capabilities,
+        } => Some(wasm(module, config, capabilities)),
+        Filter::LocalRateLimit => Some(local_rate_limit()),
+    }
+}
+
+fn wasm(module: &Path, config: &str, capabilities: &[String]) -> Value {
+    let mut plugin = json!({
+        "name": "weir",
+        "root_id": "weir",
+        "failure_policy": "FAIL_RELOAD",
+        "vm_config": {
+            "vm_id": "weir",
+            "runtime": "envoy.wasm.runtime.v8",
+            "code": { "local": { "filename": module } },
+        },
+    });
+    if !config.is_empty() {
+        set(
+            &mut plugin,
+            "configuration",
+            json!({
+            "@type": "type.googleapis.com/google.protobuf.StringValue", "value": config }),
+        );
+    }
+    if !capabilities.is_empty() {
+        let allowed: serde_json::Map<String, Value> = capabilities
+            .iter()
+            .map(|name| (name.clone(), json!({})))
+            .collect();
+        set(
+            &mut plugin,
+            "capability_restriction_config",
+            json!({ "allowed_capabilities": allowed }),
+        );
+    }
+    json!({
+        "name": "envoy.filters.http.wasm",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm",
+            "config": plugin,
+        },
+    })
+}
+
+fn local_rate_limit() -> Value {
+    let always = json!({ "default_value": { "numerator": 100 }, "runtime_key": "none" });
+    json!({
+        "name": "envoy.filters.http.local_ratelimit",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit",
+            "stat_prefix": "local",
+            "token_bucket": { "max_tokens": 1_000_000_000, "tokens_per_fill": 1_000_000_000, "fill_interval": "1s" },
+            "filter_enabled": always,
+            "filter_enforced": always,
+        },
+    })
+}
+
+fn cluster(name: &str, address: SocketAddr) -> Value {
+    json!({
+        "name": name,
+        "connect_timeout": "0.5s",
+        "load_assignment": { "cluster_name": name, "endpoints": [{ "lb_endpoints": [{
+            "endpoint": { "address": socket(&address.ip().to_string(), address.port()) },
+        }]}]},
+    })
+}
+
+fn socket(address: &str, port: u16) -> Value {
+    json!({ "socket_address": { "address": address, "port_value": port } })
+}
+
+fn set(object: &mut Value, name: &str, value: Value) {
+    if let Some(map) = object.as_object_mut() {
+        map.insert(name.to_owned(), value);
+    }
+}
