@@ -126,9 +126,12 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
 /// to spare where there is plenty, since requests do not come evenly, but
 /// nothing for a source that its traffic has left.
 fn need(standing: &Standing, own: &Own, fair: u64) -> u64 {
-    let spare = per_second(standing.demand, TTL_AMPLE).min(SPARE).min(fair / SPARE_PART);
+    let spare = per_second(standing.demand, TTL_AMPLE)
+        .min(SPARE)
+        .min(fair / SPARE_PART);
     let likely = per_second(standing.demand, HORIZON).saturating_add(spare);
-    own.wanted.saturating_add(likely.saturating_add(HIT / 2) / HIT * HIT)
+    own.wanted
+        .saturating_add(likely.saturating_add(HIT / 2) / HIT * HIT)
 }
 
 /// What may be lent to this source, with what it holds already.
