@@ -17,51 +17,18 @@ use crate::metrics::{Metrics, Sink};
 use crate::refusal::Refusal;
 use crate::request::{Fetch, Host, HostRequest};
 
+mod effect;
+#[cfg(test)]
+mod tests;
+
+pub use effect::{Effect, Outcome};
+
 /// The most requests that wait at once; one more is decided without waiting.
 const HELD_MAX: usize = 4_096;
 
 /// How long past its own timeout a call is taken to be under way: a host may end
 /// one without a word, when what it was called from ends.
 const CALL_GRACE: Micros = Micros::from_secs(1);
-
-/// What becomes of a request that has just arrived.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// It goes on.
-    Pass,
-    /// It is answered with this.
-    Refuse(Refusal),
-    /// It waits for an [`Effect`] that names it.
-    Hold,
-}
-
-/// What a host is to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Effect {
-    /// Send this to the region; then [`Source::handle_sent`].
-    Send {
-        /// The message's number.
-        id: u64,
-        /// The body of a `POST /v1/sync`.
-        body: Vec<u8>,
-    },
-    /// Let a request go on that was held.
-    Resume {
-        /// The request.
-        request: u32,
-    },
-    /// Answer a request that was held.
-    Refuse {
-        /// The request.
-        request: u32,
-        /// The answer.
-        refusal: Refusal,
-    },
-    /// Tell the operator.
-    Warn(String),
-    /// Tell the operator that all is well again.
-    Inform(String),
-}
 
 /// One deciding memory.
 pub struct Source {

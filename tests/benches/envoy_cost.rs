@@ -19,34 +19,39 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
+use limiter::rule::{Condition, KeyPart, Rule};
 use weir_tests::binaries;
-use weir_tests::envoy::{Envoy, weir_filter};
+use weir_tests::envoy::Envoy;
 use weir_tests::envoy_config::{Filter, Setup};
 use weir_tests::http;
+use weir_tests::region::Region;
+use weir_tests::rules::{per_address, per_header, per_window};
+use weir_tests::wait::wait_until;
+
+/// Far more than is sent.
+const LIMIT: u64 = 1_000_000_000_000;
 
 /// Connections that one Envoy is loaded over.
 const CONNECTIONS: u64 = 4;
 
+/// Keys that each connection goes through, one after the other.
+const KEYS: u64 = 2_500;
+
 struct Candidate {
     name: String,
     envoy: Envoy,
+    /// Kept so that it goes on answering.
+    _region: Option<Region>,
     /// Time spent a request, one value a round, in nanoseconds.
     costs: Vec<u64>,
 }
 
 fn main() {
-    let rounds = number("WEIR_COST_ROUNDS", 7);
+    let rounds = number("WEIR_COST_ROUNDS", 15);
     let requests = number("WEIR_COST_REQUESTS", 20_000);
-    let mut candidates: Vec<Candidate> = filters()
-        .into_iter()
-        .map(|(name, filter)| Candidate {
-            name,
-            envoy: Envoy::start(Setup::new(filter)),
-            costs: Vec::new(),
-        })
-        .collect();
+    let mut candidates = candidates();
     for candidate in &mut candidates {
-        cost(&mut candidate.envoy, requests / 4);
+        cost(&mut candidate.envoy, requests);
     }
     for _ in 0..rounds {
         for candidate in &mut candidates {
@@ -59,25 +64,67 @@ fn main() {
     report(&candidates);
 }
 
-fn filters() -> Vec<(String, Filter)> {
+fn candidates() -> Vec<Candidate> {
     let wasm = |module: PathBuf| Filter::Wasm {
         module,
         config: String::new(),
         capabilities: Vec::new(),
     };
-    let mut filters = vec![
-        ("no filter".to_owned(), Filter::Bare),
-        ("local_ratelimit".to_owned(), Filter::LocalRateLimit),
-        ("no-op wasm".to_owned(), wasm(binaries::noop_wasm())),
-        ("weir".to_owned(), weir_filter("")),
+    let mut candidates = vec![
+        plain("no filter", Filter::Bare),
+        plain("local_ratelimit", Filter::LocalRateLimit),
+        plain("no-op wasm", wasm(binaries::noop_wasm())),
+        ruled("weir, no rules", Vec::new()),
+        ruled(
+            "weir, per header",
+            vec![per_header("a", "x-api-key", LIMIT, 3_600)],
+        ),
+        ruled("weir, per address", vec![per_address("a", LIMIT, 3_600)]),
+        ruled("weir, four rules", four_rules()),
     ];
     let more = env::var("WEIR_COST_MODULES").unwrap_or_default();
-    filters.extend(
-        more.split(',')
-            .filter_map(|pair| pair.split_once('='))
-            .map(|(name, path)| (name.to_owned(), wasm(path.into()))),
-    );
-    filters
+    let more = more.split(',').filter_map(|pair| pair.split_once('='));
+    candidates.extend(more.map(|(name, path)| plain(name, wasm(path.into()))));
+    candidates
+}
+
+fn plain(name: &str, filter: Filter) -> Candidate {
+    let envoy = Envoy::start(Setup::new(filter));
+    Candidate {
+        name: name.to_owned(),
+        envoy,
+        _region: None,
+        costs: Vec::new(),
+    }
+}
+
+/// The filter with these rules, none of which denies.
+fn ruled(name: &str, rules: Vec<Rule>) -> Candidate {
+    let region = Region::start(rules);
+    let envoy = Envoy::with_weir("", 1, Some(region.address()));
+    wait_until("the rules are in force", || {
+        region.sources_up_to_date() == 2
+    });
+    Candidate {
+        name: name.to_owned(),
+        envoy,
+        _region: Some(region),
+        costs: Vec::new(),
+    }
+}
+
+/// Per header, per address, per path and for all: every part of a request is
+/// looked at.
+fn four_rules() -> Vec<Rule> {
+    let mut per_path = per_window("c", LIMIT, 3_600);
+    per_path.conditions = vec![Condition::Method(vec!["GET".into()])];
+    per_path.key = vec![KeyPart::Path];
+    vec![
+        per_header("a", "x-api-key", LIMIT, 3_600),
+        per_address("b", LIMIT, 3_600),
+        per_path,
+        per_window("d", LIMIT, 3_600),
+    ]
 }
 
 fn cost(envoy: &mut Envoy, requests: u64) -> Duration {
@@ -92,18 +139,17 @@ fn cost(envoy: &mut Envoy, requests: u64) -> Duration {
 }
 
 fn drive(address: SocketAddr, connection: u64, requests: u64) {
-    let key = format!("key-{connection}");
-    let request = http::get(
-        "/v1/things?id=7",
-        &[
+    let mut stream = http::Connection::open(address).expect("Envoy takes connections");
+    for n in 0..requests {
+        let key = format!("key-{connection}-{}", n % KEYS);
+        let headers = [
             ("user-agent", "envoy-cost/1"),
             ("accept", "*/*"),
-            ("x-api-key", &key),
-        ],
-    );
-    let mut connection = http::Connection::open(address).expect("Envoy takes connections");
-    for _ in 0..requests {
-        let answer = connection.send(&request).expect("Envoy answers");
+            ("x-api-key", key.as_str()),
+        ];
+        let answer = stream
+            .send(&http::get("/v1/things?id=7", &headers))
+            .expect("Envoy answers");
         assert_eq!(answer.status, 200, "{answer:?}");
     }
 }

@@ -165,7 +165,7 @@ impl Envoy {
     }
 
     /// The access log: one line a request answered with 400 or more, of status,
-    /// the filter's decision, path.
+    /// the filter's decision, the response's details, path.
     #[must_use]
     pub fn access_log(&self) -> String {
         fs::read_to_string(self.file("access.log")).unwrap_or_default()

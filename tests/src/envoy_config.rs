@@ -148,7 +148,8 @@ fn route(setup: &Setup) -> Value {
     }
 }
 
-/// One line a refused request: the status and what the filter said of it.
+/// One line a refused request: the status, and what the filter said of it in both
+/// ways that it has.
 fn access_log(folder: &Path) -> Value {
     json!([{
         "name": "envoy.access_loggers.file",
@@ -158,7 +159,7 @@ fn access_log(folder: &Path) -> Value {
             "@type": "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog",
             "path": folder.join("access.log"),
             "log_format": { "text_format_source": { "inline_string":
-                "%RESPONSE_CODE% %FILTER_STATE(wasm.weir.decision:PLAIN)% %REQ(:PATH)%\n" } },
+                "%RESPONSE_CODE% %FILTER_STATE(wasm.weir.decision:PLAIN)% %RESPONSE_CODE_DETAILS% %REQ(:PATH)%\n" } },
         },
     }])
 }

@@ -81,12 +81,14 @@ fn denials_are_in_the_access_log_and_in_the_metrics() {
     for _ in 0..5 {
         let _ = envoy.get("/seen", &[("x-api-key", "a")]);
     }
-    wait_until("the access log tells of three denials", || {
+    wait_until("the access log tells of three denials, twice each", || {
         let log = envoy.access_log();
-        log.lines()
-            .filter(|line| line.starts_with("429 per-key:") && line.ends_with("/seen"))
-            .count()
-            == 3
+        let named = |line: &&str| {
+            let fields: Vec<&str> = line.split(' ').collect();
+            matches!(fields[..], ["429", decision, details, "/seen"]
+                if decision.starts_with("per-key:") && details == format!("weir:{decision}"))
+        };
+        log.lines().filter(named).count() == 3
     });
     let verdicts = |verdict| {
         envoy.metrics().sum_or_zero(
@@ -98,6 +100,11 @@ fn denials_are_in_the_access_log_and_in_the_metrics() {
         verdicts("deny") == 3.0 && verdicts("allow") == 2.0
     });
     assert_eq!(envoy.metrics().sum_or_zero("weir_sources", &[]), 2.0);
+    let calls = region.calls();
+    assert!(
+        calls.iter().all(|(_, sync)| sync.pop == "test"),
+        "the node's name is the POP's"
+    );
 }
 
 #[test]

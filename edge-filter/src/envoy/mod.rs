@@ -2,8 +2,10 @@
 //!
 //! - `abi`: the proxy-wasm ABI, each host function as a safe Rust function.
 //! - `exports`: what Envoy calls, and nothing more.
+//! - `host`: Envoy as the shared logic sees it.
 //! - `worker`: one VM's source and what it takes to run it.
 
 mod abi;
 mod exports;
+mod host;
 mod worker;

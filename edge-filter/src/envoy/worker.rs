@@ -10,14 +10,12 @@
 
 use std::cell::RefCell;
 
-use limiter::edge::{Identity, Settings};
-use limiter::time::{Micros, Timestamp};
+use limiter::time::Micros;
 
-use super::abi::{self, Buffer, Call, Level, Map, Metric};
+use super::abi::{self, Buffer, Call, Level, Map};
+use super::host::{self, Metrics, Request};
 use crate::config::Config;
-use crate::metrics::{Kind, Sink};
 use crate::refusal::Refusal;
-use crate::request::Host;
 use crate::source::{Effect, Outcome, Source};
 
 /// Ticks in milliseconds: while requests wait, and otherwise.
@@ -95,7 +93,7 @@ pub(super) fn tick(root: u32) {
         abi::set_tick_period_ms(0);
         return;
     }
-    let now = now();
+    let now = host::now();
     with(|worker| {
         worker.source.handle_tick(now);
         worker.ticks = worker.ticks.wrapping_add(1);
@@ -132,7 +130,7 @@ pub(super) fn answer(token: u32, body_size: usize) {
     let status = abi::map_value(Map::CallResponse, ":status");
     let good = status.as_deref() == Some(b"200") && body_size <= ANSWER_MAX;
     let body = good.then(|| abi::buffer(Buffer::CallResponse, ANSWER_MAX));
-    let now = now();
+    let now = host::now();
     let Some((root, ended)) = with(|worker| {
         worker.source.handle_answer(token, body.as_deref(), now);
         let ended = worker.ending && !worker.source.is_calling();
@@ -152,7 +150,7 @@ pub(super) fn answer(token: u32, body_size: usize) {
 /// A context is about to end. The present root asks for time if anything is left
 /// to be said.
 pub(super) fn done(context: u32) -> bool {
-    let now = now();
+    let now = host::now();
     let last = with(|worker| {
         if !worker.roots.contains(&context) {
             worker.source.forget(context);
@@ -177,7 +175,7 @@ pub(super) fn done(context: u32) -> bool {
 
 impl Worker {
     fn new(config: Config, root: u32) -> Self {
-        let source = Source::new(identity(&config), settings(&config));
+        let source = Source::new(host::identity(&config), host::settings(&config));
         Self {
             config,
             source,
@@ -228,7 +226,7 @@ impl Worker {
 fn carry_out(root: u32) -> bool {
     let mut now = None;
     for done in 0..EFFECTS_MAX {
-        let now = *now.get_or_insert_with(self::now);
+        let now = *now.get_or_insert_with(host::now);
         match with(|worker| worker.source.poll(now)).flatten() {
             None => return done > 0,
             Some(Effect::Send { id, body }) => {
@@ -284,68 +282,4 @@ fn refuse(refusal: &Refusal) {
         .collect();
     let details = format!("weir:{}", refusal.reason);
     abi::respond(refusal.status, &details, &headers, refusal.body.as_bytes());
-}
-
-/// The request at hand, as Envoy knows it.
-struct Request;
-
-impl Host for Request {
-    fn headers(&self) -> Vec<u8> {
-        abi::map(Map::Request)
-    }
-
-    fn header(&self, name: &str) -> Option<Vec<u8>> {
-        abi::map_value(Map::Request, name)
-    }
-
-    fn peer(&self) -> Option<Vec<u8>> {
-        abi::property("source\0address")
-    }
-
-    fn now(&self) -> Timestamp {
-        now()
-    }
-}
-
-/// Envoy's metrics.
-struct Metrics;
-
-impl Sink for Metrics {
-    fn define(&mut self, kind: Kind, name: &str) -> Option<u32> {
-        let kind = match kind {
-            Kind::Counter => Metric::Counter,
-            Kind::Gauge => Metric::Gauge,
-        };
-        abi::define_metric(kind, name)
-    }
-
-    fn add(&mut self, id: u32, by: i64) {
-        abi::increment_metric(id, by);
-    }
-}
-
-fn now() -> Timestamp {
-    Timestamp::from_micros(abi::wall_clock_nanos() / 1_000)
-}
-
-/// A source that never was before: random, in its first life.
-fn identity(config: &Config) -> Identity {
-    let pop = config.pop.clone().or_else(|| {
-        let id = abi::property("xds\0node\0id")?;
-        Some(String::from_utf8_lossy(&id).into_owned())
-    });
-    Identity {
-        source: u64::from_le_bytes(abi::random()),
-        epoch: now().as_micros(),
-        pop: pop.unwrap_or_default(),
-    }
-}
-
-fn settings(config: &Config) -> Settings {
-    let seed = || u64::from_le_bytes(abi::random());
-    Settings {
-        keys_max: usize::try_from(config.keys_max).unwrap_or(usize::MAX),
-        flush_interval: Micros::from_millis(u64::from(config.flush_interval_ms)),
-        hash_seeds: [seed(), seed(), seed(), seed()],
-    }
 }
