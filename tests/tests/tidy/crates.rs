@@ -103,6 +103,48 @@ fn common(house: &House) -> Vec<String> {
     wrong
 }
 
+/// The name of the test binary that this path is the root of.
+fn test_binary(path: &str) -> Option<&str> {
+    let (_, below) = path
+        .split_once("/tests/")
+        .or_else(|| path.split_once("tests/"))?;
+    let name = below.trim_end_matches("/main.rs").trim_end_matches(".rs");
+    let root = path.ends_with(".rs") && !name.contains('/') && !path.contains("/src/");
+    root.then_some(name)
+}
+
+fn run(house: &House) -> Vec<String> {
+    let makefile = house.text("Makefile");
+    house
+        .rust()
+        .filter_map(|file| test_binary(&file.path))
+        .filter(|name| {
+            let (family, _) = name.split_once('_').unwrap_or((name, ""));
+            let named = |what: &str| makefile.contains(&format!("--test {what}"));
+            !named(&format!("{name} "))
+                && !named(&format!("{name}\n"))
+                && !named(&format!("'{family}_*'"))
+        })
+        .map(|name| format!("`make test` does not run the test {name}"))
+        .collect()
+}
+
+#[test]
+fn make_test_runs_every_test() {
+    crate::hold(run);
+    let files = [
+        ("Makefile", "\t--test a --test 'b_*'\n"),
+        ("x/tests/c.rs", ""),
+    ];
+    crate::finds(run, &files, "does not run the test c");
+    let known = [
+        ("Makefile", "\t--test a --test 'b_*'\n"),
+        ("x/tests/a/main.rs", ""),
+        ("tests/tests/b_c.rs", ""),
+    ];
+    assert!(run(&House::of(&known)).is_empty());
+}
+
 #[test]
 fn dependencies_point_at_the_core() {
     crate::hold(direction);
