@@ -1,3 +1,5 @@
+//! What a refused client reads, byte for byte.
+
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use core::num::NonZeroU64;

@@ -1,3 +1,5 @@
+//! What the rules get to see of a request, and what is fetched for it.
+
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use core::cell::Cell;
