@@ -45,8 +45,10 @@ pub enum Tier {
     Local,
     /// The source, from what the region has lent it.
     Lease,
-    /// The source, ahead of the region's word and within the tolerance.
+    /// The source, ahead of the region's word, for a key that is not crowded.
     Credit,
+    /// The source, ahead of the region's word, within the tolerance.
+    Debt,
     /// The source, with nobody to ask.
     Fallback,
     /// The region.
@@ -60,6 +62,7 @@ impl Tier {
             Self::Local => "local",
             Self::Lease => "lease",
             Self::Credit => "credit",
+            Self::Debt => "debt",
             Self::Fallback => "fallback",
             Self::Region => "region",
         }

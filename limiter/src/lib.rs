@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod address;
+mod cold;
 pub mod count;
 pub mod decision;
 pub mod edge;

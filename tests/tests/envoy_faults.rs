@@ -1,7 +1,6 @@
 //! Whatever clients, operators and aggregators do, the filter goes on working: it
 //! lets requests through, counts them, and its VM is never lost.
 
-
 use std::time::Duration;
 
 use weir_tests::envoy::{Envoy, weir_filter};

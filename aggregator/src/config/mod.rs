@@ -116,12 +116,15 @@ fn parse(text: &str, file: &str) -> Result<Settings, ConfigError> {
         return Ok(Settings::default());
     }
     serde_saphyr::from_str(text).map_err(|error| {
-        let at = error.location();
+        let (line, column) = error
+            .location()
+            .map_or((1, 1), |at| (at.line(), at.column()));
+        let what = without_place(&error.without_snippet().to_string());
         ConfigError::Parse {
             file: file.to_owned(),
-            line: at.map_or(1, |at| at.line()),
-            column: at.map_or(1, |at| at.column()),
-            what: without_place(&error.without_snippet().to_string()),
+            line,
+            column,
+            what: with_field(text, line, &what),
         }
     })
 }
@@ -130,6 +133,19 @@ fn parse(text: &str, file: &str) -> Result<Settings, ConfigError> {
 fn without_place(message: &str) -> String {
     let end = message.rfind(" at line ").unwrap_or(message.len());
     message.get(..end).unwrap_or(message).to_owned()
+}
+
+/// The message with the field whose line it is, unless it names it itself.
+fn with_field(text: &str, line: u64, what: &str) -> String {
+    let before = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
+    let field = text
+        .lines()
+        .nth(before)
+        .and_then(|line| line.split_once(':'));
+    match field {
+        Some((field, _)) if !what.contains(field.trim()) => format!("{}: {what}", field.trim()),
+        _ => what.to_owned(),
+    }
 }
 
 const MIB: u32 = 1 << 20;
@@ -231,6 +247,13 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains('\n'), "{text}");
+    }
+
+    #[test]
+    fn a_value_that_does_not_fit_is_named_with_its_field_and_place() {
+        let error = parse("region: eu\nlisten: here\n", "weir.yaml").unwrap_err();
+        let text = error.to_string();
+        assert!(text.starts_with("weir.yaml:2:9: listen: "), "{text}");
     }
 
     #[test]

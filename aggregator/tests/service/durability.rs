@@ -61,6 +61,7 @@ fn a_full_disk_acknowledges_nothing_says_so_and_goes_on_once_there_is_room() {
         (503, "unready")
     );
     assert!(refused.header("retry-after").is_some());
+    assert!(refused.text().contains("is kept"), "{}", refused.text());
     let check = check(to, &json!({"rule": "wide", "key": "b"}));
     assert_eq!(check.status, 503);
     let ready = get(to, "/readyz");

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     common::{
-        client::{get, until},
+        client::{get, metric, until},
         messages::RULES,
     },
     disk::{Gate, TestDisk},
@@ -57,7 +57,8 @@ impl Place {
         std::fs::rename(new, self.dir.path().join("rules.yaml")).unwrap();
     }
 
-    /// Starts a service here, and waits until it is ready.
+    /// Starts a service here, and waits until it is ready and its rules are on
+    /// record: what a test does to the disk hits what the test does next.
     pub fn start(&self) -> TestServer {
         let config = Config::try_from(self.settings.clone()).unwrap();
         let gate = Arc::new(Gate::default());
@@ -75,6 +76,10 @@ impl Place {
         });
         let address = tell.recv().expect("it starts");
         until("ready", || get(address, "/readyz").status == 200);
+        until("the rules are on record", || {
+            metric(address, "weir_log_position", "") > 0
+                || metric(address, "weir_commit_seconds_count", "") > 0
+        });
         TestServer {
             address,
             gate,

@@ -1,3 +1,5 @@
+//! What a refused client reads, byte for byte.
+
 use core::num::NonZeroU64;
 
 use limiter::decision::Tier;

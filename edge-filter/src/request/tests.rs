@@ -1,3 +1,5 @@
+//! What the rules get to see of a request, and what is fetched for it.
+
 use core::cell::Cell;
 use core::num::NonZeroU64;
 use std::sync::Arc;

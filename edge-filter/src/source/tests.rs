@@ -1,3 +1,5 @@
+//! A source and a region that hear each other only when a test lets them.
+
 use core::num::NonZeroU64;
 
 use limiter::key::HashSeed;

@@ -182,7 +182,7 @@ impl Entry {
             .saturating_mul(HIT);
         match answer {
             Answer::Yes(Tier::Lease) => self.lease.tokens < low,
-            Answer::Yes(Tier::Credit) => true,
+            Answer::Yes(Tier::Debt) => true,
             _ => false,
         }
     }

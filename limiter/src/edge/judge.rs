@@ -1,7 +1,11 @@
 //! One rule's answer to one request, from what is known here.
 
-use super::entry::{Entry, Lease, tokens};
+use super::{
+    crowd::Crowd,
+    entry::{Entry, Lease, tokens},
+};
 use crate::{
+    cold,
     decision::Tier,
     quota::Quota,
     rule::{Consistency, Fallback, Rule, Scope},
@@ -29,8 +33,8 @@ impl Answer {
 }
 
 /// The circumstances of a decision.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Circumstances {
+#[derive(Clone, Copy)]
+pub(super) struct Circumstances<'a> {
     /// The host's clock.
     pub(super) now: Timestamp,
     /// The region's clock, or the host's while that is all there is.
@@ -41,10 +45,12 @@ pub(super) struct Circumstances {
     pub(super) sources: u32,
     /// Whether the request will not wait (any longer).
     pub(super) impatient: bool,
+    /// Which keys are crowded.
+    pub(super) crowd: &'a Crowd,
 }
 
 /// Answers for one rule. Brings the entry up to date; spends nothing.
-pub(super) fn judge(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+pub(super) fn judge(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer {
     if cost > rule.quota.capacity() {
         return Answer::No(Tier::Local, None);
     }
@@ -60,7 +66,13 @@ pub(super) fn judge(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstance
 }
 
 /// By the source's own count.
-fn own(entry: &Entry, quota: Option<&Quota>, cost: u64, at: &Circumstances, tier: Tier) -> Answer {
+fn own(
+    entry: &Entry,
+    quota: Option<&Quota>,
+    cost: u64,
+    at: &Circumstances<'_>,
+    tier: Tier,
+) -> Answer {
     let Some(quota) = quota else {
         return Answer::No(tier, None);
     };
@@ -72,7 +84,7 @@ fn own(entry: &Entry, quota: Option<&Quota>, cost: u64, at: &Circumstances, tier
 }
 
 /// By the local cap and what the region last told.
-fn told(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+fn told(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer {
     let lease = &entry.lease;
     if lease.is_live(at.now) && lease.remaining < cost {
         return Answer::No(Tier::Lease, Some(lease.resets.since(at.now)));
@@ -81,14 +93,18 @@ fn told(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
     own(entry, rule.local_quota().as_ref(), cost, at, tier)
 }
 
-/// From what the region has lent.
-fn lent(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+/// From what the region has lent, or ahead of it.
+fn lent(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer {
     let lease = &mut entry.lease;
     lease.accrue(at.now);
     let live = lease.is_live(at.now);
     if live && lease.covers(cost) {
         return Answer::Yes(Tier::Lease);
     }
+    if has_cold_credit(entry, rule, cost, at) {
+        return Answer::Yes(Tier::Credit);
+    }
+    let lease = &entry.lease;
     if at.now < lease.quiet && live {
         return Answer::No(Tier::Lease, Some(patience(lease, cost, at.now)));
     }
@@ -98,18 +114,26 @@ fn lent(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer
     if entry.claim.answered && !at.impatient {
         return Answer::Ask;
     }
-    credit(entry, rule, cost, at)
+    debt(entry, rule, cost, at)
+}
+
+/// Whether the key is known not to be crowded, and what this source has not yet
+/// reported of it is within the cold credit.
+fn has_cold_credit(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> bool {
+    let credit = cold::credit(rule.quota.capacity(), at.sources);
+    let used = entry.report.unacked.saturating_add(cost);
+    used <= credit && at.crowd.is_clear(entry.key, at.now)
 }
 
 /// Ahead of the region's word, within the source's part of the tolerance.
-fn credit(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+fn debt(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer {
     let tolerance = u128::from(rule.quota.limit.get()) * u128::from(rule.tolerance_ppm);
     let part = tolerance
         .checked_div(u128::from(at.sources.max(1)))
         .unwrap_or(0);
     let debt = i128::from(tokens(cost)) - i128::from(entry.lease.tokens.min(0));
     if u128::try_from(debt).is_ok_and(|debt| debt <= part) {
-        Answer::Yes(Tier::Credit)
+        Answer::Yes(Tier::Debt)
     } else if at.impatient {
         Answer::Late
     } else {
@@ -118,7 +142,7 @@ fn credit(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
 }
 
 /// By the region, each time anew.
-fn asked(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+fn asked(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer {
     let waited = entry.claim.wanted > 0 || at.impatient;
     entry.lease.accrue(at.now);
     let live = entry.lease.is_live(at.now);
@@ -135,7 +159,7 @@ fn asked(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answe
 }
 
 /// With nobody to ask: the share last named, or the local cap.
-fn fall_back(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances) -> Answer {
+fn fall_back(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer {
     let choice = if entry.claim.answered {
         rule.on_failure.lease_expired
     } else {

@@ -1,5 +1,6 @@
 //! The edge half: one source's state machine.
 
+mod crowd;
 mod entry;
 mod judge;
 mod link;
@@ -22,6 +23,7 @@ use crate::{
     time::{Micros, Timestamp},
     window::WindowIndex,
 };
+use crowd::Crowd;
 use entry::{Entry, tokens};
 use judge::{Answer, Circumstances, judge};
 use link::Link;
@@ -51,6 +53,9 @@ pub struct Limiter {
     next_flush: Timestamp,
     /// Sources that the region knows of.
     sources: u32,
+    crowd: Crowd,
+    /// The region's clock in the latest reply.
+    heard_us: u64,
 }
 
 /// Who a source is.
@@ -116,6 +121,8 @@ impl Limiter {
             message: identity.epoch,
             outbox: Outbox::new(identity.epoch),
             table: Table::new(RandomState::with_seeds(a, b, c, d), settings.keys_max),
+            crowd: Crowd::new(RandomState::with_seeds(b, c, d, a)),
+            heard_us: 0,
             identity,
             settings,
             rules: Arc::new(RuleSet::empty()),
@@ -174,7 +181,14 @@ impl Limiter {
 
     /// Asks every rule, and spends nothing.
     fn weigh(&mut self, query: &Query, now: Timestamp, weighing: Weighing) -> Parts {
-        let mut at = self.circumstances(now);
+        let mut at = Circumstances {
+            now,
+            region_now: self.region_now(now),
+            away: self.link.is_away(now),
+            sources: self.sources,
+            impatient: false,
+            crowd: &self.crowd,
+        };
         let current = Arc::ptr_eq(&query.rules, &self.rules);
         let mut parts = Parts::new();
         for hit in &query.hits {
@@ -451,16 +465,6 @@ impl Limiter {
             retry_after,
             tier,
             shadowed: false,
-        }
-    }
-
-    fn circumstances(&self, now: Timestamp) -> Circumstances {
-        Circumstances {
-            now,
-            region_now: self.region_now(now),
-            away: self.link.is_away(now),
-            sources: self.sources,
-            impatient: false,
         }
     }
 

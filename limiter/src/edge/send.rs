@@ -88,6 +88,7 @@ impl Limiter {
             pop: self.identity.pop.clone(),
             batches: Vec::new(),
             claims: Vec::new(),
+            heard_us: self.heard_us,
         }
     }
 

@@ -9,6 +9,7 @@ use super::{
     shard::keys,
 };
 use crate::{
+    cold,
     count::Count,
     key::{CounterKey, PARTITIONS, RuleId},
     quota::Algorithm,
@@ -75,6 +76,7 @@ impl Ledger {
         source: u64,
         message: u64,
         groups: &[ClaimGroup],
+        sources: u32,
         now: Timestamp,
     ) -> Vec<LeaseGroup> {
         let mut leases = Vec::with_capacity(groups.len());
@@ -94,7 +96,7 @@ impl Ledger {
             let mut answered = Vec::with_capacity(group.keys.len());
             for (place, key) in keys(&group.keys).enumerate() {
                 let claim = claim(source, message, group, place);
-                if let Some((count, terms)) = self.answer(rule, key, &claim, now) {
+                if let Some((count, terms)) = self.answer(rule, key, &claim, sources, now) {
                     answered.extend_from_slice(&key.to_bytes());
                     push(&mut lease, &terms, rule, &count, now);
                 }
@@ -110,17 +112,26 @@ impl Ledger {
         rule: &Rule,
         key: CounterKey,
         claim: &Claim,
+        sources: u32,
         now: Timestamp,
     ) -> Option<(Count, Terms)> {
         let shard = self.shards.get_mut(key.partition() as usize)?;
         let count = shard.count_of(key);
-        let state = state(rule, &count, claim.wanted, now);
+        let mut state = state(rule, &count, claim.wanted, now);
+        let loans = shard.loans.of(key);
+        let limit = rule.quota.capacity();
+        if loans.note_crowd(count.remaining(&rule.quota, now) <= limit / 2, now) {
+            self.crowd.add(key, now);
+        }
+        if !loans.is_known_crowded(now) {
+            state.reserve = cold::reserve(limit, sources).saturating_mul(HIT);
+        }
         let own = Own {
             held: claim.held,
             unreported: claim.unreported,
             wanted: claim.wanted,
         };
-        let terms = loans::answer(shard.loans.of(key), claim, now, state.freed, |standing| {
+        let terms = loans.answer(claim, state.freed, now, |standing| {
             lend::terms(&state, standing, &own)
         })?;
         Some((count, terms))
@@ -140,6 +151,7 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
         limit_rate: loans::share(limit, 1_000_000_000_000, quota.window.length().get()),
         tolerance: limit.saturating_mul(u64::from(rule.tolerance_ppm)),
+        reserve: 0,
     }
 }
 

@@ -29,11 +29,15 @@ const TTL_SCARCE: Micros = Micros::from_millis(2_500);
 /// What a source is lent beyond what it is likely to spend, while there is plenty.
 const SPARE: u64 = 3 * HIT;
 
-/// The part of its fair share that it is lent beyond that at the most.
+/// The part of what is left for each source that it is lent beyond that at the
+/// most.
 const SPARE_PART: u64 = 12;
 
-/// The longest a source is kept from asking while others may give back.
-const QUIET_MAX: Micros = Micros::from_secs(1);
+/// How long a source is kept from asking while others may give back.
+const QUIET: Micros = Micros::from_secs(1);
+
+/// The longest it is while more becomes free all the time.
+const QUIET_MAX: Micros = Micros::from_millis(2_500);
 
 /// The longest a source is kept from asking when nobody has anything to give
 /// back.
@@ -71,6 +75,8 @@ pub(super) struct State {
     pub(super) limit_rate: u64,
     /// How far over the limit lending may go.
     pub(super) tolerance: u64,
+    /// Kept back for what sources may admit unasked.
+    pub(super) reserve: u64,
 }
 
 /// A claim among the others on a key.
@@ -88,6 +94,8 @@ pub(super) struct Standing {
     pub(super) demand: u64,
     /// Everybody's, its own with them.
     pub(super) all_demand: u64,
+    /// Whether more has been wanted lately than there was.
+    pub(super) contested: bool,
     /// Sources with a loan, itself with them.
     pub(super) sources: u64,
 }
@@ -106,7 +114,7 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
     let fair = share(free, standing.demand, standing.all_demand)
         .max(free / standing.sources.max(1).saturating_mul(2))
         .min(free);
-    let need = need(standing, own, fair);
+    let need = need(standing, own, free);
     let mut terms = if fair >= need {
         Terms {
             tokens: need,
@@ -125,10 +133,20 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
 /// What a source is likely to spend until it is next heard of: with a few hits
 /// to spare where there is plenty, since requests do not come evenly, but
 /// nothing for a source that its traffic has left.
-fn need(standing: &Standing, own: &Own, fair: u64) -> u64 {
-    let spare = per_second(standing.demand, TTL_AMPLE).min(SPARE).min(fair / SPARE_PART);
+fn need(standing: &Standing, own: &Own, free: u64) -> u64 {
+    let even = free / standing.sources.max(1);
+    let least = if even >= 2 * HIT { HIT } else { 0 };
+    let spare = SPARE
+        .min(even / SPARE_PART)
+        .min(per_second(standing.demand, TTL_AMPLE));
+    let spare = if standing.contested {
+        0
+    } else {
+        spare.max(least)
+    };
     let likely = per_second(standing.demand, HORIZON).saturating_add(spare);
-    own.wanted.saturating_add(likely.saturating_add(HIT / 2) / HIT * HIT)
+    own.wanted
+        .saturating_add(likely.saturating_add(HIT / 2) / HIT * HIT)
 }
 
 /// What may be lent to this source, with what it holds already.
@@ -138,7 +156,10 @@ fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
     } else {
         0
     };
-    let owed = standing.lent.saturating_add(own.unreported);
+    let owed = standing
+        .lent
+        .saturating_add(own.unreported)
+        .saturating_add(state.reserve);
     let free = i128::from(state.room) + i128::from(over) - i128::from(owed);
     u64::try_from(free.max(0)).unwrap_or(u64::MAX)
 }
@@ -176,7 +197,11 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     Terms {
         tokens,
         rate: if lasting { rate } else { 0 },
-        ttl: TTL_SCARCE,
+        ttl: if lasting {
+            TTL_SCARCE
+        } else {
+            until_used(standing.demand)
+        },
         quiet: if left >= HIT {
             Micros::ZERO
         } else {
@@ -186,6 +211,14 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     }
 }
 
+/// How long tokens are left with a source: until it has likely spent them.
+fn until_used(demand: u64) -> Micros {
+    let gap = share(HIT, 1_000_000, demand);
+    Micros::new(gap.saturating_mul(4))
+        .max(TTL_SCARCE)
+        .min(TTL_AMPLE)
+}
+
 /// How long it is of no use to ask: until the next flush for who is paid as it
 /// comes in, else until enough will have become free for one of those who ask;
 /// or until the books say so, if nothing is out on loan.
@@ -193,12 +226,12 @@ fn quiet(state: &State, standing: &Standing, paid: bool) -> Micros {
     if paid {
         return TTL_SCARCE;
     }
-    if standing.lent == 0 && state.freed == 0 {
-        return state.wait.min(QUIET_HOPELESS).max(Micros::from_millis(1));
+    if standing.lent == 0 && state.freed == 0 && state.wait > Micros::ZERO {
+        return state.wait.min(QUIET_HOPELESS);
     }
     let turns = standing.sources.saturating_mul(1_000_000);
     match state.freed.saturating_mul(4) {
-        0 => QUIET_MAX,
+        0 => QUIET,
         freed => Micros::new(share(HIT, turns, freed)).min(QUIET_MAX),
     }
 }

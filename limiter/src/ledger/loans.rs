@@ -10,6 +10,7 @@ use hashbrown::HashMap;
 
 use super::lend::{Standing, Terms};
 use crate::{
+    cold,
     key::CounterKey,
     time::{Micros, Timestamp},
 };
@@ -23,6 +24,13 @@ const DEMAND_MEMORY: Micros = Micros::from_millis(1_500);
 
 /// Steps towards the fair level; each leaves out those who want less than it.
 const LEVELLINGS: usize = 4;
+
+/// How long a key that fell short counts as contested.
+const CONTESTED: Micros = Micros::from_secs(60);
+
+/// How long after the sources were told that a key is crowded they are told
+/// again; they remember it for longer.
+const TELL_AGAIN: Micros = Micros::from_secs(20);
 
 /// How long the requests of a first claim are taken to have been coming.
 const FIRST_SEEN: Micros = Micros::from_secs(2);
@@ -63,9 +71,21 @@ pub(super) struct Claim {
     pub(super) waiting: u64,
 }
 
+/// What is lent of one key, and what its traffic has been like.
+#[derive(Default)]
+pub(super) struct KeyLoans {
+    loans: Vec<Loan>,
+    /// When more was last wanted than there was.
+    short: Option<Timestamp>,
+    /// Since when half the limit has been spent.
+    crowded: Option<Timestamp>,
+    /// When the sources were last told so.
+    told: Option<Timestamp>,
+}
+
 /// All loans of a partition.
 pub(super) struct Loans {
-    by_key: HashMap<CounterKey, Vec<Loan>, RandomState>,
+    by_key: HashMap<CounterKey, KeyLoans, RandomState>,
 }
 
 impl Loans {
@@ -76,14 +96,15 @@ impl Loans {
     }
 
     /// The loans on a key.
-    pub(super) fn of(&mut self, key: CounterKey) -> &mut Vec<Loan> {
+    pub(super) fn of(&mut self, key: CounterKey) -> &mut KeyLoans {
         self.by_key.entry(key).or_default()
     }
 
     /// Millionths of hits of a key that are lent and not accounted for.
     pub(super) fn lent(&self, key: CounterKey, now: Timestamp) -> u64 {
-        self.by_key.get(&key).map_or(0, |loans| {
-            loans
+        self.by_key.get(&key).map_or(0, |state| {
+            state
+                .loans
                 .iter()
                 .fold(0, |sum: u64, loan| sum.saturating_add(loan.lent(now)))
         })
@@ -96,14 +117,27 @@ impl Loans {
 
     /// Forgets loans that are over.
     pub(super) fn sweep(&mut self, now: Timestamp) {
-        self.by_key.retain(|_, loans| {
-            loans.retain(|loan| !loan.is_over(now));
-            !loans.is_empty()
+        self.by_key.retain(|_, state| {
+            state.loans.retain(|loan| !loan.is_over(now));
+            !state.loans.is_empty() || state.contested(now) || state.told(now)
         });
     }
 }
 
 impl Loan {
+    const fn new(claim: &Claim, terms: Terms, demand: u64, now: Timestamp) -> Self {
+        Self {
+            source: claim.source,
+            message: claim.message,
+            at: now,
+            terms,
+            unreported: claim.unreported,
+            held: claim.held,
+            waiting: claim.waiting,
+            demand,
+        }
+    }
+
     /// The most that can have been admitted on it and is not in the books.
     pub(super) fn lent(&self, now: Timestamp) -> u64 {
         if self.is_over(now) {
@@ -149,42 +183,71 @@ impl Loan {
     }
 }
 
-/// Answers a claim: finds what it has to be weighed against, has `decide` name
-/// the terms, and notes the loan. None if a later message of the source has been
-/// answered already.
-pub(super) fn answer(
-    loans: &mut Vec<Loan>,
-    claim: &Claim,
-    now: Timestamp,
-    freed: u64,
-    decide: impl FnOnce(&Standing) -> Terms,
-) -> Option<Terms> {
-    let place = loans.iter().position(|loan| loan.source == claim.source);
-    let before = place.and_then(|place| loans.get(place)).copied();
-    if let Some(loan) = before
-        && loan.message >= claim.message
-    {
-        return (loan.message == claim.message).then_some(loan.terms);
+impl KeyLoans {
+    /// Answers a claim: finds what it has to be weighed against, has `decide`
+    /// name the terms, and notes the loan. None if a later message of the source
+    /// has been answered already.
+    pub(super) fn answer(
+        &mut self,
+        claim: &Claim,
+        freed: u64,
+        now: Timestamp,
+        decide: impl FnOnce(&Standing) -> Terms,
+    ) -> Option<Terms> {
+        let contested = self.contested(now);
+        let loans = &mut self.loans;
+        let place = loans.iter().position(|loan| loan.source == claim.source);
+        let before = place.and_then(|place| loans.get(place)).copied();
+        if let Some(loan) = before
+            && loan.message >= claim.message
+        {
+            return (loan.message == claim.message).then_some(loan.terms);
+        }
+        let demand = demand_after(before.as_ref(), claim, now);
+        let mut standing = standing(loans, claim, demand, now);
+        standing.rate = fair_rate(loans, claim, demand, freed, now);
+        standing.contested = contested;
+        let terms = decide(&standing);
+        let loan = Loan::new(claim, terms, demand, now);
+        match place.and_then(|place| loans.get_mut(place)) {
+            Some(known) => *known = loan,
+            None => loans.push(loan),
+        }
+        if claim.wanted > terms.tokens {
+            self.short = Some(now);
+        }
+        Some(terms)
     }
-    let demand = demand_after(before.as_ref(), claim, now);
-    let mut standing = standing(loans, claim, demand, now);
-    standing.rate = fair_rate(loans, claim, demand, freed, now);
-    let terms = decide(&standing);
-    let loan = Loan {
-        source: claim.source,
-        message: claim.message,
-        at: now,
-        terms,
-        unreported: claim.unreported,
-        held: claim.held,
-        waiting: claim.waiting,
-        demand,
-    };
-    match place.and_then(|place| loans.get_mut(place)) {
-        Some(known) => *known = loan,
-        None => loans.push(loan),
+
+    /// Whether more has been wanted lately than there was.
+    fn contested(&self, now: Timestamp) -> bool {
+        self.short.is_some_and(|short| now.since(short) < CONTESTED)
     }
-    Some(terms)
+
+    fn told(&self, now: Timestamp) -> bool {
+        self.told.is_some_and(|told| now.since(told) < TELL_AGAIN)
+    }
+
+    /// Notes whether half the limit is spent. Returns whether the sources have to
+    /// be told (again).
+    pub(super) fn note_crowd(&mut self, crowded: bool, now: Timestamp) -> bool {
+        if !crowded {
+            self.crowded = None;
+            return false;
+        }
+        self.crowded.get_or_insert(now);
+        let tell = !self.told(now);
+        if tell {
+            self.told = Some(now);
+        }
+        tell
+    }
+
+    /// Whether every source must have heard that the key is crowded.
+    pub(super) fn is_known_crowded(&self, now: Timestamp) -> bool {
+        self.crowded
+            .is_some_and(|since| now.since(since) >= cold::NOTICE)
+    }
 }
 
 /// What a claim is weighed against.

@@ -2,6 +2,7 @@
 
 mod check;
 mod claims;
+mod crowd;
 mod kind;
 mod lend;
 mod loans;
@@ -21,6 +22,7 @@ use crate::{
     time::{Micros, Timestamp},
     wire::{self, Ack, Batch, SyncReply, SyncRequest, ack::Status},
 };
+use crowd::Crowd;
 use kind::Kinds;
 use record::Record;
 use shard::Shard;
@@ -44,6 +46,7 @@ pub struct Ledger {
     heard: HashMap<u64, Timestamp, RandomState>,
     first_heard: Option<Timestamp>,
     leaked: HashMap<RuleId, u64, RandomState>,
+    crowd: Crowd,
 }
 
 /// Where a ledger's records go.
@@ -98,6 +101,7 @@ impl Ledger {
             heard: HashMap::with_hasher(hash.clone()),
             first_heard: None,
             leaked: HashMap::with_hasher(hash),
+            crowd: Crowd::default(),
         }
     }
 
@@ -138,7 +142,17 @@ impl Ledger {
         }
         reply.sources = self.known_sources(now);
         if request.rules_revision == self.rules.revision {
-            reply.leases = self.lend(request.source, request.message, &request.claims, now);
+            reply.leases = self.lend(
+                request.source,
+                request.message,
+                &request.claims,
+                reply.sources,
+                now,
+            );
+            let heard = Timestamp::from_micros(request.heard_us);
+            let (crowded, more) = self.crowd.since(heard);
+            reply.crowded = crowded.into();
+            reply.crowded_more = more;
         } else {
             reply.rules = Some(wire::RuleSet::from(&*self.rules));
         }
@@ -175,6 +189,7 @@ impl Ledger {
         }
         self.heard
             .retain(|_, heard| now.since(*heard) < SOURCE_MEMORY);
+        self.crowd.forget_before(now.before(SOURCE_MEMORY));
     }
 
     /// Writes one partition, as chunks that [`Self::restore`] takes one by one.

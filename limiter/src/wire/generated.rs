@@ -20,6 +20,9 @@ pub struct SyncRequest {
     pub batches: ::prost::alloc::vec::Vec<Batch>,
     #[prost(message, repeated, tag = "7")]
     pub claims: ::prost::alloc::vec::Vec<ClaimGroup>,
+    /// `now_us` of the latest reply it has taken in; 0: none yet.
+    #[prost(uint64, tag = "8")]
+    pub heard_us: u64,
 }
 /// What a source counted in one partition. Counts whole or not at all. A source
 /// has one batch of a partition under way at a time, and sends it again,
@@ -98,13 +101,17 @@ pub struct SyncReply {
     pub acks: ::prost::alloc::vec::Vec<Ack>,
     #[prost(message, repeated, tag = "7")]
     pub leases: ::prost::alloc::vec::Vec<LeaseGroup>,
-    /// Sources that the region has heard of lately.
+    /// Sources that the region has heard of lately; the greatest number there is
+    /// while it has not had the time to hear of all.
     #[prost(uint32, tag = "8")]
     pub sources: u32,
-    /// Keys that came close to their limit since the source was last answered:
-    /// 16 bytes each. A source that has not met them yet starts without credit.
+    /// Keys of which half the limit was found spent since `heard_us`: 16 bytes
+    /// each. A source that has not met them yet starts without credit.
     #[prost(bytes = "bytes", tag = "9")]
     pub crowded: ::prost::bytes::Bytes,
+    /// Whether there are more of them than could be told.
+    #[prost(bool, tag = "10")]
+    pub crowded_more: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ack {

@@ -101,7 +101,11 @@ fn describe(checked: &Checked) -> Value {
 }
 
 fn exceeded(checked: &Checked) -> Problem {
-    let detail = format!("the quota of rule {:?} is spent", checked.rule);
+    let rule = &checked.rule;
+    let detail = match checked.decision.retry_after {
+        Some(_) => format!("the quota of rule {rule:?} is spent"),
+        None => format!("rule {rule:?} never allows so large a cost"),
+    };
     let status = StatusCode::TOO_MANY_REQUESTS;
     let problem = Problem::new(
         status,

@@ -119,7 +119,7 @@ impl From<Refusal> for Problem {
                 Self::new(status, "late", "The region did not answer in time", detail)
                     .retry_after(COME_AGAIN_S)
             }
-            Refusal::Unready(_) => Self::unready(detail),
+            Refusal::Unready(_) | Refusal::Kept(_) => Self::unready(detail),
             Refusal::Sync(error) => Self::from_sync(&error, detail),
             Refusal::UnknownRule { known, .. } => {
                 let status = StatusCode::NOT_FOUND;

@@ -136,10 +136,8 @@ impl Task {
         }
         self.metrics.commit_failures.inc();
         self.health.set(Health::NoRoom(why.clone()));
+        self.waiting.refuse(&Refusal::Kept(why.clone()));
         let retry_at = self.clock.uptime() + RETRY;
         self.commits.out_of_room = Some(OutOfRoom { why, retry_at });
-        if let Some(why) = self.commits.obstacle() {
-            self.waiting.refuse(&why);
-        }
     }
 }

@@ -86,6 +86,9 @@ pub(in crate::serve) enum Refusal {
     /// Not ready yet, or not any more.
     #[error("{0}")]
     Unready(String),
+    /// It could not be made durable, and is kept to be.
+    #[error("nothing can be written: {0}; what was asked is kept, and counts once it is written")]
+    Kept(String),
     /// The answer did not come in time. It may still be counted.
     #[error("no answer within {} ms; whether it was counted is not known", .0.as_millis())]
     Late(Duration),

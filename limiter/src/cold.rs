@@ -1,0 +1,57 @@
+//! Cold credit: what a source may admit of a key that it has never asked about.
+//!
+//! Most keys are met once in a while and never come near their limit. To ask
+//! about each before its first request would make that request wait. So a source
+//! may admit the first few hits of a key unasked, provided that the region has
+//! told it lately which keys are crowded and this is not among them.
+//!
+//! The region keeps that safe: until every source must have heard that a key is
+//! crowded it lends nothing of what all of them together could admit unasked
+//! ([`reserve`]).
+
+use crate::time::Micros;
+
+/// The most hits of a key that a source admits unasked.
+const HITS_MAX: u64 = 2;
+
+/// The part of a limit that all sources together may admit unasked.
+const PART: u64 = 4;
+
+/// How old a source's knowledge of crowded keys may be.
+pub(crate) const FRESH: Micros = Micros::from_millis(1_600);
+
+/// How long the region waits for its word to have reached every source: as long
+/// as it may be used, and as a message may take.
+pub(crate) const NOTICE: Micros = Micros::from_millis(2_100);
+
+/// Hits that one of `sources` may admit unasked.
+pub(crate) fn credit(limit: u64, sources: u32) -> u64 {
+    let all = PART.saturating_mul(u64::from(sources.max(1)));
+    (limit / all).min(HITS_MAX)
+}
+
+/// Hits that all of them may.
+pub(crate) fn reserve(limit: u64, sources: u32) -> u64 {
+    credit(limit, sources).saturating_mul(u64::from(sources))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_sources_together_get_a_quarter_of_the_limit_at_the_most() {
+        for (limit, sources) in [(100, 20), (100, 25), (100, 26), (1_000, 20), (7, 3), (1, 1)] {
+            assert!(
+                reserve(limit, sources) * PART <= limit,
+                "{limit} over {sources}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_limit_too_small_to_share_gives_nobody_anything() {
+        assert_eq!(credit(100, 300), 0);
+        assert_eq!(credit(1_000_000, u32::MAX), 0);
+    }
+}
