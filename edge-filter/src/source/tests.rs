@@ -1,3 +1,5 @@
+//! A source among requests, replies and ticks, as its host drives it.
+
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use core::num::NonZeroU64;
