@@ -43,7 +43,9 @@ pub(super) struct Circumstances<'a> {
     pub(super) away: bool,
     /// Sources the region knows of.
     pub(super) sources: u32,
-    /// Whether the request will not wait (any longer).
+    /// Whether the request has waited for the region's answer.
+    pub(super) waited: bool,
+    /// Whether it will not wait (any longer).
     pub(super) impatient: bool,
     /// Which keys are crowded.
     pub(super) crowd: &'a Crowd,
@@ -143,10 +145,9 @@ fn debt(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer
 
 /// By the region, each time anew.
 fn asked(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer {
-    let waited = entry.claim.wanted > 0 || at.impatient;
     entry.lease.accrue(at.now);
     let live = entry.lease.is_live(at.now);
-    if waited && live && entry.lease.covers(cost) {
+    if at.waited && live && entry.lease.covers(cost) {
         return Answer::Yes(Tier::Region);
     }
     if live && at.now < entry.lease.quiet {
