@@ -22,6 +22,9 @@ pub(super) const GRACE: Micros = Micros::from_millis(2_500);
 /// How fast an estimate of demand follows what is reported.
 const DEMAND_MEMORY: Micros = Micros::from_millis(1_500);
 
+/// What a source has spent longer ago than this it has reported.
+const REPORTED: Micros = Micros::from_millis(1_100);
+
 /// Steps towards the fair level; each leaves out those who want less than it.
 const LEVELLINGS: usize = 4;
 
@@ -159,7 +162,8 @@ impl Loan {
         if self.terms.rate > 0 {
             return self.held.min(self.terms.tokens);
         }
-        let spent = per_second(self.demand, now.since(self.at)).saturating_add(self.waiting);
+        let silent = now.since(self.at).min(REPORTED);
+        let spent = per_second(self.demand, silent).saturating_add(self.waiting);
         self.terms.tokens.saturating_sub(spent)
     }
 
