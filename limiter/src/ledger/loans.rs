@@ -8,7 +8,7 @@ use ahash::RandomState;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 
-use super::lend::{Standing, Terms};
+use super::lend::{HIT, Standing, Terms};
 use crate::{
     cold,
     key::CounterKey,
@@ -162,9 +162,16 @@ impl Loan {
         if self.terms.rate > 0 {
             return self.held.min(self.terms.tokens);
         }
+        let left = self.terms.tokens.saturating_sub(self.waiting);
         let silent = now.since(self.at).min(REPORTED);
-        let spent = per_second(self.demand, silent).saturating_add(self.waiting);
-        self.terms.tokens.saturating_sub(spent)
+        let spent = per_second(self.demand, silent);
+        // One that may ask does so when it comes to its last hit.
+        let last = if self.terms.quiet == Micros::ZERO {
+            left.min(HIT)
+        } else {
+            0
+        };
+        left.saturating_sub(spent).max(last)
     }
 
     fn is_live(&self, now: Timestamp) -> bool {
