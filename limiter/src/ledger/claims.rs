@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 
 use super::{
     Ledger, SyncError,
+    fair::share,
     lend::{self, HIT, Own, State, Terms},
-    loans::{self, Claim},
+    loan::Claim,
     shard::keys,
 };
 use crate::{
@@ -120,11 +121,18 @@ impl Ledger {
         let mut state = state(rule, &count, claim.wanted, now);
         let loans = shard.loans.of(key);
         let limit = rule.quota.capacity();
-        if loans.note_crowd(count.remaining(&rule.quota, now) <= limit / 2, now) {
+        let (lent, covered) = loans.lent_and_covered(state.freed, now);
+        let reserve = cold::reserve(limit, sources).saturating_mul(HIT);
+        let least = reserve
+            .saturating_sub(covered)
+            .saturating_add(cold::margin(limit, sources).saturating_mul(HIT));
+        let left = i128::from(state.room) - i128::from(lent);
+        if loans.note_crowd(left <= i128::from(least), now) {
             self.crowd.add(key, now);
         }
         if !loans.is_known_crowded(now) {
-            state.reserve = cold::reserve(limit, sources).saturating_mul(HIT);
+            let own = cold::credit(limit, sources).saturating_mul(HIT);
+            state.reserve = reserve.saturating_sub(own);
         }
         let own = Own {
             held: claim.held,
@@ -149,7 +157,7 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
         freed: count.freed_per_second(quota, now),
         wait: count.retry_after(quota, cost, now).unwrap_or(left),
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
-        limit_rate: loans::share(limit, 1_000_000_000_000, quota.window.length().get()),
+        limit_rate: share(limit, 1_000_000_000_000, quota.window.length().get()),
         tolerance: limit.saturating_mul(u64::from(rule.tolerance_ppm)),
         reserve: 0,
     }

@@ -10,7 +10,7 @@
 //!
 //! All amounts are millionths of a hit.
 
-use super::loans::{per_second, share};
+use super::fair::{per_second, share};
 use crate::time::Micros;
 
 /// One hit.
@@ -75,7 +75,8 @@ pub(super) struct State {
     pub(super) limit_rate: u64,
     /// How far over the limit lending may go.
     pub(super) tolerance: u64,
-    /// Kept back for what sources may admit unasked.
+    /// Kept back for what the other sources may admit unasked; what they are lent
+    /// covers some of it.
     pub(super) reserve: u64,
 }
 
@@ -84,7 +85,9 @@ pub(super) struct State {
 pub(super) struct Standing {
     /// Lent to others and not accounted for.
     pub(super) lent: u64,
-    /// Of that, likely to be given back unspent.
+    /// Of that, up to one hit of each source.
+    pub(super) covered: u64,
+    /// Of what is lent, likely to be given back unspent.
     pub(super) idle: u64,
     /// Lent to others as rates, a second.
     pub(super) rates: u64,
@@ -159,7 +162,7 @@ fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
     let owed = standing
         .lent
         .saturating_add(own.unreported)
-        .saturating_add(state.reserve);
+        .saturating_add(state.reserve.saturating_sub(standing.covered));
     let free = i128::from(state.room) + i128::from(over) - i128::from(owed);
     u64::try_from(free.max(0)).unwrap_or(u64::MAX)
 }

@@ -3,12 +3,15 @@
 mod check;
 mod claims;
 mod crowd;
+mod fair;
 mod kind;
 mod lend;
+mod loan;
 mod loans;
 mod record;
 mod shard;
 mod snapshot;
+mod sums;
 
 use alloc::{sync::Arc, vec::Vec};
 
@@ -33,6 +36,10 @@ const SOURCE_MEMORY: Micros = Micros::from_secs(30);
 /// How long a ledger listens before it says how many sources there are.
 const LEARNING: Micros = Micros::from_secs(3);
 
+/// The same for one whose books are empty: nothing has been admitted yet, and
+/// every source flushes once a second.
+const LEARNING_EMPTY: Micros = Micros::from_millis(1_100);
+
 /// One region's books. Every `now` is the region's clock.
 ///
 /// Each change is handed to a [`Journal`] as a record as it is made; a reply
@@ -44,7 +51,8 @@ pub struct Ledger {
     kinds: Kinds,
     shards: Vec<Shard>,
     heard: HashMap<u64, Timestamp, RandomState>,
-    first_heard: Option<Timestamp>,
+    /// When the first message came, and whether the books were empty then.
+    first_heard: Option<(Timestamp, bool)>,
     leaked: HashMap<RuleId, u64, RandomState>,
     crowd: Crowd,
 }
@@ -294,11 +302,21 @@ impl Ledger {
     /// As [`Self::sources`], or more than there can be while this ledger has not
     /// yet had the time to hear of all.
     fn known_sources(&mut self, now: Timestamp) -> u32 {
-        let first = *self.first_heard.get_or_insert(now);
-        if now.since(first) < LEARNING {
-            return u32::MAX;
+        let empty = || self.shards.iter().all(|shard| shard.books.is_empty());
+        let (first, empty) = match self.first_heard {
+            Some(first) => first,
+            None => (now, empty()),
+        };
+        self.first_heard = Some((first, empty));
+        let (passed, heard) = (now.since(first), self.sources(now));
+        let heard = u32::try_from(heard).unwrap_or(u32::MAX);
+        if passed >= LEARNING || (empty && passed >= LEARNING_EMPTY) {
+            heard
+        } else if empty {
+            expected(heard, passed)
+        } else {
+            u32::MAX
         }
-        u32::try_from(self.sources(now)).unwrap_or(u32::MAX)
     }
 
     /// Sources heard of in the last half minute.
@@ -319,6 +337,17 @@ impl Ledger {
             lent_micro: shard.loans.lent(key, now),
         })
     }
+}
+
+/// How many sources there will be, on the careful side, when so many were heard
+/// of so soon; none can be told from the first few.
+fn expected(heard: u32, passed: Micros) -> u32 {
+    const TOO_SOON: Micros = Micros::from_millis(250);
+    if passed < TOO_SOON {
+        return u32::MAX;
+    }
+    let careful = u64::from(heard).saturating_mul(LEARNING_EMPTY.get()) / passed.get();
+    u32::try_from(careful.saturating_mul(3) / 2).unwrap_or(u32::MAX)
 }
 
 fn note_leaks(leaked: &mut HashMap<RuleId, u64, RandomState>, batch: &Batch) {
