@@ -1,8 +1,5 @@
 //! What a rule may choose: that the region decides every request, or none.
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test may stop at the first surprise"
-)]
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use std::{num::NonZeroU64, sync::Arc};
 
@@ -46,7 +43,11 @@ impl Pair {
         rule.consistency = consistency;
         let rules = RuleSet::new("d", 1, Vec::new(), HashSeed::default(), vec![rule]).unwrap();
         let rules = Arc::new(rules);
-        let identity = Identity { source: 7, epoch: 1, pop: String::from("test") };
+        let identity = Identity {
+            source: 7,
+            epoch: 1,
+            pop: String::from("test"),
+        };
         let settings = Settings {
             keys_max: 100,
             flush_interval: Micros::from_secs(1),
@@ -68,7 +69,16 @@ impl Pair {
     fn query(&self) -> Query {
         let rules = Arc::clone(self.source.rules());
         let key = rules.key_of(0, &[]).unwrap();
-        Query { rules, hits: [Hit { rule: 0, key, cost: 1 }].into_iter().collect() }
+        Query {
+            rules,
+            hits: [Hit {
+                rule: 0,
+                key,
+                cost: 1,
+            }]
+            .into_iter()
+            .collect(),
+        }
     }
 
     /// Carries what the source has to say, and what it is answered.
@@ -78,7 +88,9 @@ impl Pair {
             let request = SyncRequest::decode(&*message.body).unwrap();
             let reply = self.region.sync(request, self.now, &mut self.disk).unwrap();
             self.now = self.now.after(Micros::from_millis(1));
-            self.source.handle_reply(message.id, &reply.encode_to_vec(), self.now).unwrap();
+            self.source
+                .handle_reply(message.id, &reply.encode_to_vec(), self.now)
+                .unwrap();
             carried += 1;
         }
         carried
@@ -100,11 +112,17 @@ fn the_region_decides_every_request_of_an_exact_rule() {
         assert!(matches!(verdict, Verdict::Hold { .. }), "{verdict:?}");
         assert_eq!(pair.carry(), 1, "it is asked for");
         let verdict = pair.source.decide_held(&query, pair.now, false);
-        assert!(matches!(verdict, Verdict::Allow(d) if d.tier == Tier::Region), "{verdict:?}");
+        assert!(
+            matches!(verdict, Verdict::Allow(d) if d.tier == Tier::Region),
+            "{verdict:?}"
+        );
     }
     pair.spend_elsewhere();
     let query = pair.query();
-    assert!(matches!(pair.source.decide(&query, pair.now), Verdict::Hold { .. }));
+    assert!(matches!(
+        pair.source.decide(&query, pair.now),
+        Verdict::Hold { .. }
+    ));
     pair.carry();
     let verdict = pair.source.decide_held(&query, pair.now, false);
     assert!(matches!(verdict, Verdict::Deny(_)), "{verdict:?}");
@@ -114,14 +132,20 @@ fn the_region_decides_every_request_of_an_exact_rule() {
 fn no_request_of_an_edge_rule_waits_and_the_last_total_is_kept() {
     let mut pair = Pair::new(Consistency::Edge, 3);
     let query = pair.query();
-    assert!(matches!(pair.source.decide(&query, pair.now), Verdict::Allow(_)));
+    assert!(matches!(
+        pair.source.decide(&query, pair.now),
+        Verdict::Allow(_)
+    ));
     for _ in 0..2 {
         pair.spend_elsewhere();
     }
     pair.now = pair.now.after(Micros::from_secs(1));
     assert!(pair.carry() > 0, "the flush brings the total back");
     let verdict = pair.source.decide(&query, pair.now);
-    assert!(matches!(verdict, Verdict::Deny(_)), "three are spent: {verdict:?}");
+    assert!(
+        matches!(verdict, Verdict::Deny(_)),
+        "three are spent: {verdict:?}"
+    );
 }
 
 #[test]

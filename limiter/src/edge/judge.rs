@@ -12,6 +12,9 @@ use crate::{
     time::{Micros, Timestamp},
 };
 
+/// What a client is told to wait at the least that the region has refused.
+const LEAST_WAIT: Micros = Micros::from_secs(1);
+
 /// What a rule says, before anything is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -155,6 +158,11 @@ fn asked(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> A
     }
     if at.away || at.impatient {
         return fall_back(entry, rule, cost, at);
+    }
+    let refused = at.waited && !entry.claim.open && entry.claim.wanted == 0;
+    if refused {
+        let wait = patience(&entry.lease, cost, at.now).max(LEAST_WAIT);
+        return Answer::No(Tier::Region, Some(wait));
     }
     Answer::Ask
 }

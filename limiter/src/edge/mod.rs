@@ -95,8 +95,8 @@ pub struct Outgoing {
 /// Why a reply was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
-    /// It is not a `SyncReply`.
-    #[error("the reply is not a sync reply")]
+    /// It is not a `SyncReply`, or not to that message.
+    #[error("the reply is not a sync reply to this message")]
     Malformed,
     /// The rules in it are refused; those in force stay.
     #[error("the rules in the reply are refused: {0}")]

@@ -14,7 +14,7 @@ use crate::{
     count::Count,
     key::{CounterKey, PARTITIONS, RuleId},
     quota::Algorithm,
-    rule::Rule,
+    rule::{Consistency, Rule},
     time::Timestamp,
     wire::{ClaimGroup, LeaseGroup, SyncRequest},
 };
@@ -118,6 +118,9 @@ impl Ledger {
     ) -> Option<(Count, Terms)> {
         let shard = self.shards.get_mut(key.partition() as usize)?;
         let count = shard.count_of(key);
+        if rule.consistency == Consistency::Edge {
+            return Some((count, lend::told()));
+        }
         let mut state = state(rule, &count, claim.wanted, now);
         let loans = shard.loans.of(key);
         let limit = rule.quota.capacity();
@@ -140,7 +143,11 @@ impl Ledger {
             wanted: claim.wanted,
         };
         let terms = loans.answer(claim, state.freed, now, |standing| {
-            lend::terms(&state, standing, &own)
+            if rule.consistency == Consistency::Exact {
+                lend::exact(&state, standing, &own)
+            } else {
+                lend::terms(&state, standing, &own)
+            }
         })?;
         Some((count, terms))
     }

@@ -133,6 +133,40 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
     terms
 }
 
+/// The terms for a source that only wants to know what is left: nothing is lent.
+pub(super) fn told() -> Terms {
+    Terms {
+        ttl: TTL_AMPLE,
+        ..Terms::default()
+    }
+}
+
+/// The terms when the region decides every request: what the waiting ones need,
+/// if all of it is there, and nothing to spare.
+pub(super) fn exact(state: &State, standing: &Standing, own: &Own) -> Terms {
+    let free = free(
+        &State {
+            tolerance: 0,
+            reserve: 0,
+            ..*state
+        },
+        standing,
+        own,
+    );
+    let tokens = own.wanted.min(free / HIT * HIT);
+    let quiet = if tokens < own.wanted {
+        state.wait.min(QUIET)
+    } else {
+        Micros::ZERO
+    };
+    Terms {
+        tokens,
+        ttl: TTL_SCARCE,
+        quiet,
+        ..Terms::default()
+    }
+}
+
 /// What a source is likely to spend until it is next heard of: with a few hits
 /// to spare where there is plenty, since requests do not come evenly, but
 /// nothing for a source that its traffic has left.
@@ -188,6 +222,8 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     } else {
         0
     };
+    // Never all that is left: others may be about to ask.
+    let part = part.min(pool / 2);
     let wanted = own.wanted.min(pool / HIT * HIT);
     let tokens = held.saturating_add(part.max(wanted));
     let tokens = if lasting { tokens } else { tokens / HIT * HIT };

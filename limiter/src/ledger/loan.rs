@@ -106,7 +106,11 @@ impl Loan {
 
     /// What comes in on it each second.
     pub(super) fn rate(&self, now: Timestamp) -> u64 {
-        if self.is_live(now) { self.terms.rate } else { 0 }
+        if self.is_live(now) {
+            self.terms.rate
+        } else {
+            0
+        }
     }
 
     fn is_live(&self, now: Timestamp) -> bool {
