@@ -114,9 +114,15 @@ pub(super) struct Own {
 /// The terms of a loan.
 pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
     let free = free(state, standing, own);
+    // Never all that is left to the first who asks: others may be about to.
+    let most = if standing.sources == 1 {
+        free / 2
+    } else {
+        free
+    };
     let fair = share(free, standing.demand, standing.all_demand)
         .max(free / standing.sources.max(1).saturating_mul(2))
-        .min(free);
+        .min(most);
     let need = need(standing, own, free);
     let mut terms = if fair >= need {
         Terms {
@@ -222,8 +228,11 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     } else {
         0
     };
-    // Never all that is left: others may be about to ask.
-    let part = part.min(pool / 2);
+    let part = if standing.sources == 1 {
+        part.min(pool / 2)
+    } else {
+        part
+    };
     let wanted = own.wanted.min(pool / HIT * HIT);
     let tokens = held.saturating_add(part.max(wanted));
     let tokens = if lasting { tokens } else { tokens / HIT * HIT };
