@@ -90,8 +90,8 @@ fn panics(house: &House) -> Vec<String> {
         }
         let proven = PROVEN.iter().any(|(path, _)| *path == file.path);
         let quiet = silenced(file).into_iter().find(|(_, attribute)| {
-            let clippy = |lint: &&str| attribute.contains(&format!("clippy::{lint}"));
-            NO_PANIC.iter().any(|lint| clippy(&lint))
+            let clippy = |lint: &str| attribute.contains(&format!("clippy::{lint}"));
+            NO_PANIC.iter().any(|lint| clippy(lint))
         });
         match (quiet, proven) {
             (Some((n, _)), false) => {
