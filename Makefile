@@ -71,14 +71,20 @@ lint: rust-targets format ## formatting and lints, native and Wasm
 	cargo clippy --locked -p edge-filter --features envoy --target $(WASM_TARGET) -- -D warnings
 	cargo check --locked -p limiter --target wasm32-unknown-unknown
 
+# The command as the tests find it. `cargo build` would build it once more, with
+# other features.
+.PHONY: weir
+weir:
+	$(TEST) --no-run --test service
+
 .PHONY: unit
-unit: ## tests that need no Envoy
+unit: weir ## tests that need no Envoy
 	$(TEST) --lib --bins
 	$(TEST) --doc
 	$(TEST) --test count_vectors --test cases --test service --test documents
 
 .PHONY: e2e
-e2e: setup wasm ## the module as shipped, and tests on real Envoys
+e2e: setup wasm weir ## the module as shipped, and tests on real Envoys
 	$(TEST) --test 'envoy_*'
 
 .PHONY: crash
@@ -90,7 +96,7 @@ swarm: ## fleets drawn at random; WEIR_SWARM_SECONDS=600 for longer
 	WEIR_SWARM_SECONDS=$${WEIR_SWARM_SECONDS:-60} $(TEST) --test swarm -- --nocapture
 
 .PHONY: show
-show: setup wasm ## the demo, as a test
+show: setup wasm weir ## the demo, as a test
 	$(TEST) --test demo -- --test-threads=1
 
 .PHONY: demo

@@ -39,7 +39,7 @@ fn every_make_target_that_a_document_names_is_there() {
             let typed = before.ends_with(['`', ' ']);
             let target = rest
                 .strip_prefix(word)?
-                .split(|c: char| !c.is_ascii_lowercase());
+                .split(|c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit()));
             let command = before.ends_with('`') || before.ends_with("\n    ");
             target.take(1).next().filter(|_| typed && command)
         });

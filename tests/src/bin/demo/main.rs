@@ -12,7 +12,7 @@
 //! excluded. `DEMO_BREAK=data` deletes the data directory while the aggregator is
 //! down, to show that the demo can fail.
 
-#![expect(clippy::print_stdout, reason = "it is there to be read")]
+#![expect(clippy::disallowed_methods, reason = "people watch it, in real time")]
 
 mod acts;
 mod board;
