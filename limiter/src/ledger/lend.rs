@@ -36,6 +36,10 @@ const SPARE_PART: u64 = 12;
 /// How long a source is kept from asking while others may give back.
 const QUIET: Micros = Micros::from_secs(1);
 
+/// The shortest time that one who is paid as it comes in is kept from asking
+/// while there is a flood.
+const QUIET_MIN: Micros = Micros::from_millis(100);
+
 /// The longest it is while more becomes free all the time.
 const QUIET_MAX: Micros = Micros::from_millis(2_500);
 
@@ -191,12 +195,7 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     let wanted = own.wanted.min(pool / HIT * HIT);
     let tokens = held.saturating_add(part.max(wanted));
     let tokens = if lasting { tokens } else { tokens / HIT * HIT };
-    let flooded = lasting && standing.all_demand >= state.freed.saturating_mul(2);
-    let left = if flooded {
-        0
-    } else {
-        free.saturating_sub(tokens)
-    };
+    let left = free.saturating_sub(tokens);
     Terms {
         tokens,
         rate: if lasting { rate } else { 0 },
@@ -205,11 +204,7 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
         } else {
             until_used(standing.demand)
         },
-        quiet: if left >= HIT {
-            Micros::ZERO
-        } else {
-            quiet(state, standing, lasting)
-        },
+        quiet: quiet(state, standing, lasting, left >= HIT),
         share: ours(state.limit_rate).max(1),
     }
 }
@@ -222,12 +217,23 @@ fn until_used(demand: u64) -> Micros {
         .min(TTL_AMPLE)
 }
 
-/// How long it is of no use to ask: until the next flush for who is paid as it
-/// comes in, else until enough will have become free for one of those who ask;
-/// or until the books say so, if nothing is out on loan.
-fn quiet(state: &State, standing: &Standing, paid: bool) -> Micros {
+/// How long it is of no use to ask. For who is paid as it comes in: until the
+/// next flush, or if something is left for the others, the sooner the more of all
+/// requests are its own. Else until enough will have become free for one of those
+/// who ask; or until the books say so, if nothing is out on loan.
+fn quiet(state: &State, standing: &Standing, paid: bool, left: bool) -> Micros {
+    let flooded = paid && standing.all_demand >= state.freed.saturating_mul(2);
+    if left && !flooded {
+        return Micros::ZERO;
+    }
     if paid {
-        return TTL_SCARCE;
+        let others = standing.all_demand.saturating_sub(standing.demand);
+        let soon = share(TTL_SCARCE.get(), others, standing.all_demand);
+        return if left {
+            Micros::new(soon).max(QUIET_MIN)
+        } else {
+            TTL_SCARCE
+        };
     }
     if standing.lent == 0 && state.freed == 0 && state.wait > Micros::ZERO {
         return state.wait.min(QUIET_HOPELESS);
