@@ -138,6 +138,7 @@ impl Ledger {
             held: claim.held,
             unreported: claim.unreported,
             wanted: claim.wanted,
+            offered: claim.offered,
         };
         let terms = loans.answer(claim, state.freed, now, |standing| {
             lend::terms(&state, standing, &own)

@@ -22,6 +22,9 @@ const HORIZON: Micros = Micros::from_millis(1_500);
 /// How long a loan of tokens lasts while there is plenty left.
 const TTL_AMPLE: Micros = Micros::from_secs(30);
 
+/// The same where requests do not wait: a token is all there is to go on with.
+const TTL_IMPATIENT: Micros = Micros::from_secs(60);
+
 /// How long a loan lasts when there is little left: two flushes, so that one
 /// may be lost.
 const TTL_SCARCE: Micros = Micros::from_millis(2_500);
@@ -99,6 +102,8 @@ pub(super) struct Standing {
     pub(super) rate: u64,
     /// This source's demand a second.
     pub(super) demand: u64,
+    /// Whether its requests do not wait for an answer.
+    pub(super) impatient: bool,
     /// Everybody's, its own with them.
     pub(super) all_demand: u64,
     /// Whether more has been wanted lately than there was.
@@ -113,6 +118,7 @@ pub(super) struct Own {
     pub(super) held: u64,
     pub(super) unreported: u64,
     pub(super) wanted: u64,
+    pub(super) offered: u64,
 }
 
 /// The terms of a loan.
@@ -125,7 +131,11 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
     let mut terms = if fair >= need {
         Terms {
             tokens: need,
-            ttl: TTL_AMPLE,
+            ttl: if standing.impatient {
+                TTL_IMPATIENT
+            } else {
+                TTL_AMPLE
+            },
             ..Terms::default()
         }
     } else {
@@ -142,14 +152,18 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
 /// nothing for a source that its traffic has left.
 fn need(standing: &Standing, own: &Own, free: u64) -> u64 {
     let even = free / standing.sources.max(1);
-    let least = if even >= 2 * HIT { HIT } else { 0 };
+    let least = if even >= 2 * HIT || (standing.impatient && even >= HIT) {
+        HIT
+    } else {
+        0
+    };
     let spare = SPARE
         .min(even / SPARE_PART)
         .min(per_second(standing.demand, TTL_AMPLE));
-    let spare = if standing.contested {
-        0
-    } else {
-        spare.max(least)
+    let spare = match (standing.contested, standing.impatient) {
+        (false, _) => spare.max(least),
+        (true, true) => least,
+        (true, false) => 0,
     };
     let likely = per_second(standing.demand, HORIZON).saturating_add(spare);
     own.wanted
@@ -177,6 +191,11 @@ fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
 fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     let ours = |amount: u64| share(amount, standing.demand, standing.all_demand);
     let likely = per_second(standing.demand, TTL_SCARCE);
+    let likely = if standing.impatient {
+        likely.max(HIT)
+    } else {
+        likely
+    };
     let held = if likely >= HIT {
         own.held.min(free).min(likely)
     } else {
@@ -192,7 +211,13 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     } else {
         0
     };
-    let wanted = own.wanted.min(pool / HIT * HIT);
+    // Who cannot wait needs a token before the request comes.
+    let ahead = if standing.impatient && own.offered > 0 && held < HIT {
+        HIT
+    } else {
+        0
+    };
+    let wanted = own.wanted.max(ahead).min(pool / HIT * HIT);
     let tokens = held.saturating_add(part.max(wanted));
     let tokens = if lasting { tokens } else { tokens / HIT * HIT };
     let left = free.saturating_sub(tokens);
@@ -202,7 +227,7 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
         ttl: if lasting {
             TTL_SCARCE
         } else {
-            until_used(standing.demand)
+            until_used(standing)
         },
         quiet: quiet(state, standing, lasting, left >= HIT),
         share: ours(state.limit_rate).max(1),
@@ -210,8 +235,11 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
 }
 
 /// How long tokens are left with a source: until it has likely spent them.
-fn until_used(demand: u64) -> Micros {
-    let gap = share(HIT, 1_000_000, demand);
+fn until_used(standing: &Standing) -> Micros {
+    if standing.impatient {
+        return TTL_IMPATIENT;
+    }
+    let gap = share(HIT, 1_000_000, standing.demand);
     Micros::new(gap.saturating_mul(4))
         .max(TTL_SCARCE)
         .min(TTL_AMPLE)

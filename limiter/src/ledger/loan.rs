@@ -41,6 +41,8 @@ pub(super) struct Loan {
     waiting: u64,
     /// Millionths of hits asked for each second.
     demand: u64,
+    /// Whether its requests do not wait for an answer.
+    impatient: bool,
 }
 
 /// A source's claim on a key.
@@ -58,7 +60,7 @@ pub(super) struct Claim {
 
 impl Loan {
     /// What a claim was answered with.
-    pub(super) const fn new(claim: &Claim, terms: Terms, demand: u64, now: Timestamp) -> Self {
+    pub(super) const fn new(claim: &Claim, terms: Terms, traffic: Traffic, now: Timestamp) -> Self {
         Self {
             source: claim.source,
             message: claim.message,
@@ -67,7 +69,8 @@ impl Loan {
             unreported: claim.unreported,
             held: claim.held,
             waiting: claim.waiting,
-            demand,
+            demand: traffic.demand,
+            impatient: traffic.impatient,
         }
     }
 
@@ -106,7 +109,11 @@ impl Loan {
 
     /// What comes in on it each second.
     pub(super) fn rate(&self, now: Timestamp) -> u64 {
-        if self.is_live(now) { self.terms.rate } else { 0 }
+        if self.is_live(now) {
+            self.terms.rate
+        } else {
+            0
+        }
     }
 
     fn is_live(&self, now: Timestamp) -> bool {
@@ -130,8 +137,32 @@ impl Loan {
     }
 }
 
+/// What a source's requests are like.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traffic {
+    /// Millionths of hits asked for each second.
+    pub(super) demand: u64,
+    /// Whether they do not wait for an answer: the region is too far.
+    pub(super) impatient: bool,
+}
+
+impl Traffic {
+    /// As it was before, once what a claim says is taken in.
+    pub(super) fn after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> Self {
+        let impatient = if claim.wanted > 0 {
+            claim.waiting == 0
+        } else {
+            before.is_some_and(|loan| loan.impatient)
+        };
+        Self {
+            demand: demand_after(before, claim, now),
+            impatient,
+        }
+    }
+}
+
 /// The demand of a source, once what it reports is taken in.
-pub(super) fn demand_after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> u64 {
+fn demand_after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> u64 {
     let Some(loan) = before else {
         return share(claim.offered, 1_000_000, FIRST_SEEN.get());
     };

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::{
     fair::{ample, level, share},
     lend::{Standing, Terms},
-    loan::{Claim, Loan, demand_after},
+    loan::{Claim, Loan, Traffic},
     sums::Sums,
 };
 use crate::{
@@ -106,10 +106,11 @@ impl KeyLoans {
         {
             return (loan.message == claim.message).then_some(loan.terms);
         }
-        let demand = demand_after(before.as_ref(), claim, now);
-        let standing = self.standing(before.as_ref(), demand, freed, now);
+        let traffic = Traffic::after(before.as_ref(), claim, now);
+        let standing = self.standing(before.as_ref(), traffic, freed, now);
         let terms = decide(&standing);
-        self.note(place, before.as_ref(), Loan::new(claim, terms, demand, now));
+        let loan = Loan::new(claim, terms, traffic, now);
+        self.note(place, before.as_ref(), loan);
         if claim.wanted > terms.tokens {
             self.short = Some(now);
         }
@@ -141,7 +142,7 @@ impl KeyLoans {
     fn standing(
         &mut self,
         before: Option<&Loan>,
-        demand: u64,
+        traffic: Traffic,
         freed: u64,
         now: Timestamp,
     ) -> Standing {
@@ -150,6 +151,7 @@ impl KeyLoans {
         if let Some(before) = before {
             others.remove(before);
         }
+        let Traffic { demand, impatient } = traffic;
         let own = ample(demand);
         let rate = if others.ample.saturating_add(own) <= freed {
             share(freed, own, others.ample.saturating_add(own))
@@ -163,6 +165,7 @@ impl KeyLoans {
             rates: others.rates,
             rate,
             demand,
+            impatient,
             all_demand: others.demand.saturating_add(demand),
             contested: self.contested(now),
             sources: others.loans.saturating_add(1),
