@@ -127,7 +127,7 @@ impl Ledger {
             .saturating_sub(covered)
             .saturating_add(cold::margin(limit, sources).saturating_mul(HIT));
         let left = i128::from(state.room) - i128::from(lent);
-        if loans.note_crowd(left <= i128::from(least), now) {
+        if left <= i128::from(least) && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         if !loans.is_known_crowded(now) {

@@ -152,7 +152,8 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
 /// nothing for a source that its traffic has left.
 fn need(standing: &Standing, own: &Own, free: u64) -> u64 {
     let even = free / standing.sources.max(1);
-    let least = if even >= 2 * HIT || (standing.impatient && even >= HIT) {
+    let goes_on = own.held >= HIT || own.offered > 0 || even >= HIT;
+    let least = if even >= 2 * HIT || (standing.impatient && goes_on) {
         HIT
     } else {
         0
