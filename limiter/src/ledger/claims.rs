@@ -96,7 +96,8 @@ impl Ledger {
             };
             let mut answered = Vec::with_capacity(group.keys.len());
             for (place, key) in keys(&group.keys).enumerate() {
-                let claim = claim(source, message, group, place);
+                let mut claim = claim(source, message, group, place);
+                claim.impatient = self.sources.note_patience(&claim);
                 if let Some((count, terms)) = self.answer(rule, key, &claim, sources, now) {
                     answered.extend_from_slice(&key.to_bytes());
                     push(&mut lease, &terms, rule, &count, now);
@@ -175,6 +176,7 @@ fn claim(source: u64, message: u64, group: &ClaimGroup, place: usize) -> Claim {
         offered: hits(&group.offered),
         wanted: hits(&group.wanted),
         waiting: hits(&group.waiting),
+        impatient: false,
     }
 }
 

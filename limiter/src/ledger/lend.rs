@@ -36,12 +36,18 @@ const SPARE: u64 = 3 * HIT;
 /// most.
 const SPARE_PART: u64 = 12;
 
+/// The same where requests do not wait.
+const SPARE_PART_IMPATIENT: u64 = 4;
+
 /// How long a source is kept from asking while others may give back.
 const QUIET: Micros = Micros::from_secs(1);
 
 /// The shortest time that one who is paid as it comes in is kept from asking
 /// while there is a flood.
 const QUIET_MIN: Micros = Micros::from_millis(100);
+
+/// The same when nothing was left for the others.
+const QUIET_SPENT: Micros = Micros::from_millis(250);
 
 /// The longest it is while more becomes free all the time.
 const QUIET_MAX: Micros = Micros::from_millis(2_500);
@@ -158,8 +164,13 @@ fn need(standing: &Standing, own: &Own, free: u64) -> u64 {
     } else {
         0
     };
+    let part = if standing.impatient {
+        SPARE_PART_IMPATIENT
+    } else {
+        SPARE_PART
+    };
     let spare = SPARE
-        .min(even / SPARE_PART)
+        .min(even / part)
         .min(per_second(standing.demand, TTL_AMPLE));
     let spare = match (standing.contested, standing.impatient) {
         (false, _) => spare.max(least),
@@ -247,8 +258,8 @@ fn until_used(standing: &Standing) -> Micros {
 }
 
 /// How long it is of no use to ask. For who is paid as it comes in: until the
-/// next flush, or if something is left for the others, the sooner the more of all
-/// requests are its own. Else until enough will have become free for one of those
+/// next flush, or the sooner the more of all requests are its own, for the others
+/// may leave something. Else until enough will have become free for one of those
 /// who ask; or until the books say so, if nothing is out on loan.
 fn quiet(state: &State, standing: &Standing, paid: bool, left: bool) -> Micros {
     let flooded = paid && standing.all_demand >= state.freed.saturating_mul(2);
@@ -258,10 +269,10 @@ fn quiet(state: &State, standing: &Standing, paid: bool, left: bool) -> Micros {
     if paid {
         let others = standing.all_demand.saturating_sub(standing.demand);
         let soon = share(TTL_SCARCE.get(), others, standing.all_demand);
-        return if left {
-            Micros::new(soon).max(QUIET_MIN)
-        } else {
-            TTL_SCARCE
+        return match (others, left) {
+            (0, _) => TTL_SCARCE,
+            (_, true) => Micros::new(soon).max(QUIET_MIN),
+            (_, false) => Micros::new(soon).max(QUIET_SPENT),
         };
     }
     if standing.lent == 0 && state.freed == 0 && state.wait > Micros::ZERO {

@@ -41,8 +41,6 @@ pub(super) struct Loan {
     waiting: u64,
     /// Millionths of hits asked for each second.
     demand: u64,
-    /// Whether its requests do not wait for an answer.
-    impatient: bool,
 }
 
 /// A source's claim on a key.
@@ -56,6 +54,8 @@ pub(super) struct Claim {
     pub(super) offered: u64,
     pub(super) wanted: u64,
     pub(super) waiting: u64,
+    /// Whether its requests do not wait for an answer: the region is too far.
+    pub(super) impatient: bool,
 }
 
 impl Loan {
@@ -70,7 +70,6 @@ impl Loan {
             held: claim.held,
             waiting: claim.waiting,
             demand: traffic.demand,
-            impatient: traffic.impatient,
         }
     }
 
@@ -149,14 +148,9 @@ pub(super) struct Traffic {
 impl Traffic {
     /// As it was before, once what a claim says is taken in.
     pub(super) fn after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> Self {
-        let impatient = if claim.wanted > 0 {
-            claim.waiting == 0
-        } else {
-            before.is_some_and(|loan| loan.impatient)
-        };
         Self {
             demand: demand_after(before, claim, now),
-            impatient,
+            impatient: claim.impatient,
         }
     }
 }
