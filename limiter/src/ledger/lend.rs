@@ -39,6 +39,9 @@ const SPARE_PART: u64 = 12;
 /// The same where requests do not wait.
 const SPARE_PART_IMPATIENT: u64 = 4;
 
+/// For how long a source keeps tokens when there is little left.
+const HELD: Micros = Micros::from_millis(1_100);
+
 /// How long a source is kept from asking while others may give back.
 const QUIET: Micros = Micros::from_secs(1);
 
@@ -209,7 +212,7 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
         likely
     };
     let held = if likely >= HIT {
-        own.held.min(free).min(likely)
+        own.held.min(free).min(per_second(standing.demand, HELD).max(HIT))
     } else {
         0
     };
