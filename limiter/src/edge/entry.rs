@@ -183,6 +183,8 @@ impl Entry {
         match answer {
             Answer::Yes(Tier::Lease) => self.lease.tokens < low,
             Answer::Yes(Tier::Debt) => true,
+            // A second one before the region has heard of the first.
+            Answer::Yes(Tier::Credit) => self.claim.offered >= 2,
             _ => false,
         }
     }

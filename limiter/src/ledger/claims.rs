@@ -96,7 +96,8 @@ impl Ledger {
             };
             let mut answered = Vec::with_capacity(group.keys.len());
             for (place, key) in keys(&group.keys).enumerate() {
-                let claim = claim(source, message, group, place);
+                let mut claim = claim(source, message, group, place);
+                claim.impatient = self.sources.note_patience(&claim);
                 if let Some((count, terms)) = self.answer(rule, key, &claim, sources, now) {
                     answered.extend_from_slice(&key.to_bytes());
                     push(&mut lease, &terms, rule, &count, now);
@@ -130,7 +131,7 @@ impl Ledger {
             .saturating_sub(covered)
             .saturating_add(cold::margin(limit, sources).saturating_mul(HIT));
         let left = i128::from(state.room) - i128::from(lent);
-        if loans.note_crowd(left <= i128::from(least), now) {
+        if left <= i128::from(least) && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         if !loans.is_known_crowded(now) {
@@ -141,6 +142,7 @@ impl Ledger {
             held: claim.held,
             unreported: claim.unreported,
             wanted: claim.wanted,
+            offered: claim.offered,
         };
         let terms = loans.answer(claim, state.freed, now, |standing| {
             if rule.consistency == Consistency::Exact {
@@ -181,6 +183,7 @@ fn claim(source: u64, message: u64, group: &ClaimGroup, place: usize) -> Claim {
         offered: hits(&group.offered),
         wanted: hits(&group.wanted),
         waiting: hits(&group.waiting),
+        impatient: false,
     }
 }
 

@@ -54,11 +54,13 @@ pub(super) struct Claim {
     pub(super) offered: u64,
     pub(super) wanted: u64,
     pub(super) waiting: u64,
+    /// Whether its requests do not wait for an answer: the region is too far.
+    pub(super) impatient: bool,
 }
 
 impl Loan {
     /// What a claim was answered with.
-    pub(super) const fn new(claim: &Claim, terms: Terms, demand: u64, now: Timestamp) -> Self {
+    pub(super) const fn new(claim: &Claim, terms: Terms, traffic: Traffic, now: Timestamp) -> Self {
         Self {
             source: claim.source,
             message: claim.message,
@@ -67,7 +69,7 @@ impl Loan {
             unreported: claim.unreported,
             held: claim.held,
             waiting: claim.waiting,
-            demand,
+            demand: traffic.demand,
         }
     }
 
@@ -134,8 +136,27 @@ impl Loan {
     }
 }
 
+/// What a source's requests are like.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traffic {
+    /// Millionths of hits asked for each second.
+    pub(super) demand: u64,
+    /// Whether they do not wait for an answer: the region is too far.
+    pub(super) impatient: bool,
+}
+
+impl Traffic {
+    /// As it was before, once what a claim says is taken in.
+    pub(super) fn after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> Self {
+        Self {
+            demand: demand_after(before, claim, now),
+            impatient: claim.impatient,
+        }
+    }
+}
+
 /// The demand of a source, once what it reports is taken in.
-pub(super) fn demand_after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> u64 {
+fn demand_after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> u64 {
     let Some(loan) = before else {
         return share(claim.offered, 1_000_000, FIRST_SEEN.get());
     };

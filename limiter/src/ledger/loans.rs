@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::{
     fair::{ample, level, share},
     lend::{Standing, Terms},
-    loan::{Claim, Loan, demand_after},
+    loan::{Claim, Loan, Traffic},
     sums::Sums,
 };
 use crate::{
@@ -39,9 +39,10 @@ pub(super) struct KeyLoans {
     sums: Sums,
     /// When more was last wanted than there was.
     short: Option<Timestamp>,
-    /// Since when the key has been crowded.
-    crowded: Option<Timestamp>,
-    /// When the sources were last told so.
+    /// When the sources were first told that the key is crowded, of the times
+    /// that they have not forgotten since.
+    told_first: Option<Timestamp>,
+    /// When they were last told.
     told: Option<Timestamp>,
 }
 
@@ -83,7 +84,7 @@ impl Loans {
             if state.loans.len() != before {
                 state.sums = Sums::default();
             }
-            !state.loans.is_empty() || state.contested(now) || state.told(now)
+            !state.loans.is_empty() || state.contested(now) || state.told(now, cold::REMINDER)
         });
     }
 }
@@ -106,10 +107,11 @@ impl KeyLoans {
         {
             return (loan.message == claim.message).then_some(loan.terms);
         }
-        let demand = demand_after(before.as_ref(), claim, now);
-        let standing = self.standing(before.as_ref(), demand, freed, now);
+        let traffic = Traffic::after(before.as_ref(), claim, now);
+        let standing = self.standing(before.as_ref(), traffic, freed, now);
         let terms = decide(&standing);
-        self.note(place, before.as_ref(), Loan::new(claim, terms, demand, now));
+        let loan = Loan::new(claim, terms, traffic, now);
+        self.note(place, before.as_ref(), loan);
         if claim.wanted > terms.tokens {
             self.short = Some(now);
         }
@@ -141,7 +143,7 @@ impl KeyLoans {
     fn standing(
         &mut self,
         before: Option<&Loan>,
-        demand: u64,
+        traffic: Traffic,
         freed: u64,
         now: Timestamp,
     ) -> Standing {
@@ -150,6 +152,7 @@ impl KeyLoans {
         if let Some(before) = before {
             others.remove(before);
         }
+        let Traffic { demand, impatient } = traffic;
         let own = ample(demand);
         let rate = if others.ample.saturating_add(own) <= freed {
             share(freed, own, others.ample.saturating_add(own))
@@ -163,6 +166,7 @@ impl KeyLoans {
             rates: others.rates,
             rate,
             demand,
+            impatient,
             all_demand: others.demand.saturating_add(demand),
             contested: self.contested(now),
             sources: others.loans.saturating_add(1),
@@ -200,35 +204,29 @@ impl KeyLoans {
         self.short.is_some_and(|short| now.since(short) < CONTESTED)
     }
 
-    fn told(&self, now: Timestamp) -> bool {
-        self.told.is_some_and(|told| now.since(told) < TELL_AGAIN)
+    fn told(&self, now: Timestamp, within: Micros) -> bool {
+        self.told.is_some_and(|told| now.since(told) < within)
     }
 
-    /// Notes whether the key is crowded, given what is left by the books.
-    /// Returns whether the sources have to be told (again).
-    pub(super) fn note_crowd(&mut self, crowded: bool, now: Timestamp) -> bool {
-        if !crowded {
-            self.crowded = None;
+    /// Notes that the key is crowded. Returns whether the sources have to be told
+    /// (again).
+    pub(super) fn note_crowd(&mut self, now: Timestamp) -> bool {
+        if self.told(now, TELL_AGAIN) {
             return false;
         }
-        let forgotten = self
-            .told
-            .is_none_or(|told| now.since(told) >= cold::REMINDER);
-        if forgotten {
-            self.crowded = None;
+        if !self.told(now, cold::REMINDER) {
+            self.told_first = Some(now);
         }
-        self.crowded.get_or_insert(now);
-        let tell = !self.told(now);
-        if tell {
-            self.told = Some(now);
-        }
-        tell
+        self.told = Some(now);
+        true
     }
 
-    /// Whether every source must have heard that the key is crowded.
+    /// Whether every source must know that the key is, or was, crowded.
     pub(super) fn is_known_crowded(&self, now: Timestamp) -> bool {
-        self.crowded
-            .is_some_and(|since| now.since(since) >= cold::NOTICE)
+        let heard = self
+            .told_first
+            .is_some_and(|first| now.since(first) >= cold::NOTICE);
+        heard && self.told(now, cold::REMINDER)
     }
 
     /// What is lent, and how much of that covers what could be admitted unasked.

@@ -11,6 +11,7 @@ mod loans;
 mod record;
 mod shard;
 mod snapshot;
+mod sources;
 mod sums;
 
 use alloc::{sync::Arc, vec::Vec};
@@ -22,23 +23,14 @@ use prost::Message;
 use crate::{
     key::{CounterKey, PARTITIONS, RuleId},
     ruleset::RuleSet,
-    time::{Micros, Timestamp},
+    time::Timestamp,
     wire::{self, Ack, Batch, SyncReply, SyncRequest, ack::Status},
 };
 use crowd::Crowd;
 use kind::Kinds;
 use record::Record;
 use shard::Shard;
-
-/// How long after it was last heard of a source counts as there.
-const SOURCE_MEMORY: Micros = Micros::from_secs(30);
-
-/// How long a ledger listens before it says how many sources there are.
-const LEARNING: Micros = Micros::from_secs(3);
-
-/// The same for one whose books are empty: nothing has been admitted yet, and
-/// every source flushes once a second.
-const LEARNING_EMPTY: Micros = Micros::from_millis(1_100);
+use sources::{SOURCE_MEMORY, Sources};
 
 /// One region's books. Every `now` is the region's clock.
 ///
@@ -50,9 +42,7 @@ pub struct Ledger {
     rules: Arc<RuleSet>,
     kinds: Kinds,
     shards: Vec<Shard>,
-    heard: HashMap<u64, Timestamp, RandomState>,
-    /// When the first message came, and whether the books were empty then.
-    first_heard: Option<(Timestamp, bool)>,
+    sources: Sources,
     leaked: HashMap<RuleId, u64, RandomState>,
     crowd: Crowd,
 }
@@ -106,8 +96,7 @@ impl Ledger {
             rules: Arc::new(RuleSet::empty()),
             kinds: Kinds::new(&hash),
             shards: (0..PARTITIONS).map(|_| Shard::new(&hash)).collect(),
-            heard: HashMap::with_hasher(hash.clone()),
-            first_heard: None,
+            sources: Sources::new(hash.clone()),
             leaked: HashMap::with_hasher(hash),
             crowd: Crowd::default(),
         }
@@ -142,13 +131,14 @@ impl Ledger {
             rules_revision: self.rules.revision,
             ..SyncReply::default()
         };
-        self.heard.insert(request.source, now);
+        let empty = self.is_empty();
+        self.sources.hear(request.source, empty, now);
         for batch in request.batches {
             reply
                 .acks
                 .push(self.count(request.source, batch, now, journal));
         }
-        reply.sources = self.known_sources(now);
+        reply.sources = self.sources.expected(now);
         if request.rules_revision == self.rules.revision {
             reply.leases = self.lend(
                 request.source,
@@ -195,8 +185,7 @@ impl Ledger {
         if let Some(shard) = self.shards.get_mut(partition as usize) {
             shard.sweep(&self.kinds, now);
         }
-        self.heard
-            .retain(|_, heard| now.since(*heard) < SOURCE_MEMORY);
+        self.sources.sweep(now);
         self.crowd.forget_before(now.before(SOURCE_MEMORY));
     }
 
@@ -278,7 +267,7 @@ impl Ledger {
     /// ends.
     pub fn hits_by_rule(&self) -> Vec<(RuleId, u64)> {
         let mut sums: HashMap<RuleId, u64, RandomState> =
-            HashMap::with_hasher(self.heard.hasher().clone());
+            HashMap::with_hasher(self.leaked.hasher().clone());
         for (rule, hits) in self.shards.iter().flat_map(|shard| &shard.books) {
             let sum = sums.entry(*rule).or_insert(0);
             *sum = sum.saturating_add(*hits);
@@ -299,32 +288,14 @@ impl Ledger {
         self.shards.iter().map(Shard::len).sum()
     }
 
-    /// As [`Self::sources`], or more than there can be while this ledger has not
-    /// yet had the time to hear of all.
-    fn known_sources(&mut self, now: Timestamp) -> u32 {
-        let empty = || self.shards.iter().all(|shard| shard.books.is_empty());
-        let (first, empty) = match self.first_heard {
-            Some(first) => first,
-            None => (now, empty()),
-        };
-        self.first_heard = Some((first, empty));
-        let (passed, heard) = (now.since(first), self.sources(now));
-        let heard = u32::try_from(heard).unwrap_or(u32::MAX);
-        if passed >= LEARNING || (empty && passed >= LEARNING_EMPTY) {
-            heard
-        } else if empty {
-            expected(heard, passed)
-        } else {
-            u32::MAX
-        }
-    }
-
     /// Sources heard of in the last half minute.
     pub fn sources(&self, now: Timestamp) -> usize {
-        self.heard
-            .values()
-            .filter(|heard| now.since(**heard) < SOURCE_MEMORY)
-            .count()
+        self.sources.count(now)
+    }
+
+    /// Whether nothing has ever been counted.
+    fn is_empty(&self) -> bool {
+        self.shards.iter().all(|shard| shard.books.is_empty())
     }
 
     /// What the books say of a key of the rule at `rule`; none if there is no
@@ -337,17 +308,6 @@ impl Ledger {
             lent_micro: shard.loans.lent(key, now),
         })
     }
-}
-
-/// How many sources there will be, on the careful side, when so many were heard
-/// of so soon; none can be told from the first few.
-fn expected(heard: u32, passed: Micros) -> u32 {
-    const TOO_SOON: Micros = Micros::from_millis(250);
-    if passed < TOO_SOON {
-        return u32::MAX;
-    }
-    let careful = u64::from(heard).saturating_mul(LEARNING_EMPTY.get()) / passed.get();
-    u32::try_from(careful.saturating_mul(3) / 2).unwrap_or(u32::MAX)
 }
 
 fn note_leaks(leaked: &mut HashMap<RuleId, u64, RandomState>, batch: &Batch) {
