@@ -96,6 +96,21 @@ impl Pair {
         carried
     }
 
+    /// One request, and what becomes of it; then a pause.
+    fn asks_once(&mut self, pause_ms: u64) -> bool {
+        let query = self.query();
+        let mut verdict = self.source.decide(&query, self.now);
+        for _ in 0..3 {
+            self.carry();
+            if let Verdict::Hold { .. } = verdict {
+                verdict = self.source.decide_held(&query, self.now, false);
+            }
+        }
+        self.now = self.now.after(Micros::from_millis(pause_ms));
+        self.carry();
+        matches!(verdict, Verdict::Allow(_))
+    }
+
     /// Another party spends one hit in the region.
     fn spend_elsewhere(&mut self) {
         let query = self.query();
@@ -157,4 +172,18 @@ fn nothing_is_lent_on_an_edge_rule() {
     pair.carry();
     let key = query.hits.first().unwrap().key;
     assert_eq!(pair.region.audit(0, key, pair.now).unwrap().lent_micro, 0);
+}
+
+#[test]
+fn a_lone_client_gets_its_whole_limit_to_the_last_hit() {
+    for consistency in [Consistency::Leased, Consistency::Exact] {
+        for limit in 1..40 {
+            for pause_ms in [0, 1, 7, 40, 300] {
+                let mut pair = Pair::new(consistency, limit);
+                let admitted = (0..limit + 10).filter(|_| pair.asks_once(pause_ms)).count();
+                let what = format!("{consistency:?}, limit {limit}, pause {pause_ms} ms");
+                assert_eq!(admitted as u64, limit, "{what}");
+            }
+        }
+    }
 }
