@@ -115,6 +115,11 @@ impl Loan {
         }
     }
 
+    /// How long its source is still kept from asking.
+    pub(super) fn quiet(&self, now: Timestamp) -> Micros {
+        self.at.after(self.terms.quiet).since(now)
+    }
+
     fn is_live(&self, now: Timestamp) -> bool {
         now.since(self.at) < self.terms.ttl
     }
