@@ -136,7 +136,8 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
         .max(free / standing.sources.max(1).saturating_mul(2))
         .min(free);
     let need = need(standing, own, free);
-    let mut terms = if fair >= need {
+    let has_to_wait = need == 0 && (free < HIT || pays_ahead(state, standing));
+    let mut terms = if fair >= need && !has_to_wait {
         Terms {
             tokens: need,
             ttl: if standing.impatient {
@@ -259,16 +260,14 @@ fn until_used(standing: &Standing) -> Micros {
         .min(TTL_AMPLE)
 }
 
-/// Whether a source gets its next token before it asks: while a flood lasts, and
-/// the tokens that then lie idle until each source has its next request are
-/// within the tolerance.
+/// Whether a source gets its next token before it asks: while it wants twice what
+/// it can have, and the tokens that then lie idle until each source has its next
+/// request are about the tolerance.
 fn pays_ahead(state: &State, standing: &Standing) -> bool {
-    let idle = share(
-        standing.sources.saturating_mul(HIT),
-        state.freed,
-        standing.all_demand,
-    );
-    state.freed > 0 && is_flooded(state, standing) && idle <= state.tolerance
+    let all = standing.sources.saturating_mul(HIT);
+    let idle = share(all, standing.rate, standing.demand);
+    let flooded = standing.demand >= standing.rate.saturating_mul(2);
+    standing.rate > 0 && flooded && idle <= state.tolerance.saturating_mul(3) / 2
 }
 
 /// Whether twice as much is wanted as becomes free.
