@@ -37,7 +37,7 @@ const SPARE: u64 = 3 * HIT;
 const SPARE_PART: u64 = 12;
 
 /// The same where requests do not wait.
-const SPARE_PART_IMPATIENT: u64 = 4;
+const SPARE_PART_IMPATIENT: u64 = 2;
 
 /// For how long a source keeps tokens when there is little left.
 const HELD: Micros = Micros::from_millis(1_100);
@@ -48,9 +48,6 @@ const QUIET: Micros = Micros::from_secs(1);
 /// The shortest time that one who is paid as it comes in is kept from asking
 /// while there is a flood.
 const QUIET_MIN: Micros = Micros::from_millis(100);
-
-/// The same when nothing was left for the others.
-const QUIET_SPENT: Micros = Micros::from_millis(250);
 
 /// The longest a source is kept from asking when nobody has anything to give
 /// back.
@@ -284,8 +281,7 @@ fn quiet_paid(state: &State, standing: &Standing, left: bool) -> Micros {
     match (left, is_flooded(state, standing)) {
         (true, false) => Micros::ZERO,
         _ if others == 0 => TTL_SCARCE,
-        (true, true) => soon.max(QUIET_MIN),
-        (false, _) => soon.max(QUIET_SPENT),
+        _ => soon.max(QUIET_MIN),
     }
 }
 
