@@ -28,6 +28,8 @@ pub(super) struct Sources {
     heard: HashMap<u64, Source, RandomState>,
     /// When the first message came, and whether the books were empty then.
     first: Option<(Timestamp, bool)>,
+    /// When the latest of those known now was first heard of.
+    newest: Timestamp,
     swept: Timestamp,
 }
 
@@ -42,6 +44,7 @@ impl Sources {
         Self {
             heard: HashMap::with_hasher(hash),
             first: None,
+            newest: Timestamp::from_micros(0),
             swept: Timestamp::from_micros(0),
         }
     }
@@ -49,9 +52,13 @@ impl Sources {
     /// Takes note of a message.
     pub(super) fn hear(&mut self, source: u64, empty: bool, now: Timestamp) {
         self.first.get_or_insert((now, empty));
-        let known = self.heard.entry(source).or_insert(Source {
-            at: now,
-            impatient: false,
+        let newest = &mut self.newest;
+        let known = self.heard.entry(source).or_insert_with(|| {
+            *newest = now;
+            Source {
+                at: now,
+                impatient: false,
+            }
         });
         known.at = now;
         if now.since(self.swept) >= SWEEP_EVERY {
@@ -97,8 +104,13 @@ impl Sources {
         if !empty || passed < TOO_SOON {
             return u32::MAX;
         }
-        let scaled = u64::from(heard).saturating_mul(LEARNING_EMPTY.get());
-        let careful = scaled.saturating_mul(3) / passed.get().saturating_mul(2).max(1);
+        // As many again in the time that is left, and half as many to be careful;
+        // or as many as could have kept silent since the latest new one.
+        let all = LEARNING_EMPTY.get();
+        let scaled = u64::from(heard).saturating_mul(all).saturating_mul(3);
+        let scaled = scaled / passed.get().saturating_mul(2).max(1);
+        let silent = all.saturating_mul(3) / now.since(self.newest).get().max(1);
+        let careful = scaled.min(u64::from(heard).saturating_add(silent));
         u32::try_from(careful).unwrap_or(u32::MAX)
     }
 }
