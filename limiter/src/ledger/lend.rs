@@ -217,7 +217,11 @@ fn need(standing: &Standing, own: &Own, free: u64) -> u64 {
         (true, true) => least,
         (true, false) => 0,
     };
-    let likely = per_second(standing.demand, HORIZON).saturating_add(spare);
+    let mut likely = per_second(standing.demand, HORIZON).saturating_add(spare);
+    if standing.impatient && !standing.contested {
+        // It may just have begun: what came is the least that comes again.
+        likely = likely.max(own.offered.saturating_mul(2));
+    }
     own.wanted
         .saturating_add(likely.saturating_add(HIT / 2) / HIT * HIT)
 }
@@ -304,12 +308,12 @@ fn until_used(standing: &Standing) -> Micros {
 
 /// Whether a source gets its next token before it asks: while it wants twice what
 /// it can have, and the tokens that then lie idle until each source has its next
-/// request are about the tolerance.
+/// request are not far from the tolerance.
 fn pays_ahead(state: &State, standing: &Standing) -> bool {
     let all = standing.sources.saturating_mul(HIT);
     let idle = share(all, standing.rate, standing.demand);
     let flooded = standing.demand >= standing.rate.saturating_mul(2);
-    standing.rate > 0 && flooded && idle <= state.tolerance.saturating_mul(3) / 2
+    standing.rate > 0 && flooded && idle <= state.tolerance.saturating_mul(2)
 }
 
 /// Whether twice as much is wanted as becomes free.
