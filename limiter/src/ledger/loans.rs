@@ -6,7 +6,7 @@
 
 use ahash::RandomState;
 use alloc::vec::Vec;
-use hashbrown::HashMap;
+use hashbrown::{HashTable, hash_table::Entry};
 
 use super::lend::{Standing, Terms};
 use crate::{
@@ -75,6 +75,8 @@ pub(super) struct Claim {
 #[derive(Default)]
 pub(super) struct KeyLoans {
     loans: Vec<Loan>,
+    /// The recall it was made after.
+    recalls: u32,
     /// When more was last wanted than there was.
     short: Option<Timestamp>,
     /// Since when half the limit has been spent.
@@ -85,24 +87,58 @@ pub(super) struct KeyLoans {
 
 /// All loans of a partition.
 pub(super) struct Loans {
-    by_key: HashMap<CounterKey, KeyLoans, RandomState>,
+    by_key: HashTable<(CounterKey, KeyLoans)>,
+    hash: RandomState,
+    /// How often all loans were recalled. Those made before are over, and go
+    /// when their key comes again or is swept: there may be too many to forget
+    /// at once.
+    recalls: u32,
+    /// The place that is swept next.
+    hand: usize,
 }
+
+/// Places looked at in one sweep: a millisecond or two.
+const SWEPT: usize = 4_096;
 
 impl Loans {
     pub(super) const fn new(hash: RandomState) -> Self {
         Self {
-            by_key: HashMap::with_hasher(hash),
+            by_key: HashTable::new(),
+            hash,
+            recalls: 0,
+            hand: 0,
         }
     }
 
     /// The loans on a key.
     pub(super) fn of(&mut self, key: CounterKey) -> &mut KeyLoans {
-        self.by_key.entry(key).or_default()
+        let (hash, recalls) = (&self.hash, self.recalls);
+        let fresh = || KeyLoans {
+            recalls,
+            ..KeyLoans::default()
+        };
+        let entry = self.by_key.entry(
+            hash.hash_one(key.0),
+            |(other, _)| *other == key,
+            |(other, _)| hash.hash_one(other.0),
+        );
+        let (_, state) = match entry {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(place) => place.insert((key, fresh())).into_mut(),
+        };
+        if state.recalls != recalls {
+            *state = fresh();
+        }
+        state
     }
 
     /// Millionths of hits of a key that are lent and not accounted for.
     pub(super) fn lent(&self, key: CounterKey, now: Timestamp) -> u64 {
-        self.by_key.get(&key).map_or(0, |state| {
+        let found = self
+            .by_key
+            .find(self.hash.hash_one(key.0), |(other, _)| *other == key);
+        let standing = found.filter(|(_, state)| state.recalls == self.recalls);
+        standing.map_or(0, |(_, state)| {
             state
                 .loans
                 .iter()
@@ -111,16 +147,26 @@ impl Loans {
     }
 
     /// Forgets all loans of every key: new rules, new terms.
-    pub(super) fn recall(&mut self) {
-        self.by_key.clear();
+    pub(super) const fn recall(&mut self) {
+        self.recalls = self.recalls.wrapping_add(1);
     }
 
-    /// Forgets loans that are over.
-    pub(super) fn sweep(&mut self, now: Timestamp) {
-        self.by_key.retain(|_, state| {
-            state.loans.retain(|loan| !loan.is_over(now));
-            !state.loans.is_empty() || state.contested(now) || state.told(now)
-        });
+    /// Forgets loans that are over, some places at a time. Returns whether it
+    /// has come to the end of them.
+    pub(super) fn sweep(&mut self, now: Timestamp) -> bool {
+        let end = self.hand.saturating_add(SWEPT);
+        for place in self.hand..end.min(self.by_key.num_buckets()) {
+            let Ok(mut entry) = self.by_key.get_bucket_entry(place) else {
+                continue;
+            };
+            let (_, state) = entry.get_mut();
+            if state.recalls != self.recalls || state.is_over(now) {
+                entry.remove();
+            }
+        }
+        let done = end >= self.by_key.num_buckets();
+        self.hand = if done { 0 } else { end };
+        done
     }
 }
 
@@ -211,12 +257,24 @@ impl KeyLoans {
         let loan = Loan::new(claim, terms, demand, now);
         match place.and_then(|place| loans.get_mut(place)) {
             Some(known) => *known = loan,
-            None => loans.push(loan),
+            None => {
+                // Most keys have one source.
+                if loans.is_empty() {
+                    loans.reserve_exact(1);
+                }
+                loans.push(loan);
+            }
         }
         if claim.wanted > terms.tokens {
             self.short = Some(now);
         }
         Some(terms)
+    }
+
+    /// Forgets loans that are over; whether nothing is left to remember.
+    fn is_over(&mut self, now: Timestamp) -> bool {
+        self.loans.retain(|loan| !loan.is_over(now));
+        self.loans.is_empty() && !self.contested(now) && !self.told(now)
     }
 
     /// Whether more has been wanted lately than there was.
