@@ -6,6 +6,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+.NOTPARALLEL:
 
 ENVOY_VERSION := 1.40.0
 BINARYEN_VERSION := 132.0.0
@@ -21,7 +22,7 @@ WASM_OPT := $(CACHE)/tools/node_modules/.bin/wasm-opt
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: setup
 setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) ## the Wasm targets, Envoy, binaryen
@@ -49,27 +50,67 @@ wasm: rust-targets $(BINARYEN_STAMP) ## the filter for Envoy, and the no-op besi
 	$(WASM_OPT) -O3 $(BUILT)/examples/noop.wasm -o $(TARGET)/weir_noop.wasm
 	@ls -l $(TARGET)/weir_envoy.wasm
 
-.PHONY: weir
-weir: ## the `weir` command, for the tests
-	cargo build --locked -p aggregator
-
+# What fails fast comes first. Every step builds the same workspace with the same
+# features into one folder, so that nothing is compiled twice.
 .PHONY: test
-test: setup wasm weir ## every test
-	cargo test --locked --workspace
+test: format tidy lint unit e2e crash swarm show ## everything; what CI runs
+
+TEST := cargo test --locked --workspace
+
+.PHONY: format
+format: ## formatting
+	cargo fmt --all --check
+
+.PHONY: tidy
+tidy: ## the rules of the house
+	$(TEST) --test tidy --test generated
+
+.PHONY: lint
+lint: rust-targets format ## formatting and lints, native and Wasm
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	cargo clippy --locked -p edge-filter --features envoy --target $(WASM_TARGET) -- -D warnings
+	cargo check --locked -p limiter --target wasm32-unknown-unknown
+
+# The command as the tests find it. `cargo build` would build it once more, with
+# other features.
+.PHONY: weir
+weir:
+	$(TEST) --no-run --test service
+
+.PHONY: unit
+unit: weir ## tests that need no Envoy
+	$(TEST) --lib --bins
+	$(TEST) --doc
+	$(TEST) --test count_vectors --test consistency --test cases --test service --test documents
+
+.PHONY: e2e
+e2e: setup wasm weir ## the module as shipped, and tests on real Envoys
+	$(TEST) --test 'envoy_*'
+
+.PHONY: crash
+crash: ## SIGKILL under load, again and again
+	$(TEST) --test crash -- --nocapture
+
+.PHONY: swarm
+swarm: ## fleets drawn at random; WEIR_SWARM_SECONDS=600 for longer
+	WEIR_SWARM_SECONDS=$${WEIR_SWARM_SECONDS:-60} $(TEST) --test swarm -- --nocapture
+
+.PHONY: show
+show: setup wasm weir ## the demo, as a test
+	$(TEST) --test demo -- --test-threads=1
 
 .PHONY: demo
-demo: ## three Envoys and one limit
-	@echo "make demo: not there yet"; exit 1
+demo: setup wasm ## three Envoys and one limit; DEMO_SECONDS=60 for longer
+	cargo build --locked --release -p aggregator -p weir-tests --bin weir --bin demo
+	@WEIR_BIN=$(TARGET)/release/weir $(TARGET)/release/demo
+
+.PHONY: accuracy
+accuracy: ## simulated fleets beside one exact limiter
+	cargo run --locked --release -p simulator --example simulate -- tests/cases/accuracy.json
 
 .PHONY: bench
 bench: setup wasm ## what the filter costs Envoy
 	cargo bench --locked -p weir-tests --bench envoy_cost
-
-.PHONY: lint
-lint: rust-targets ## formatting and lints, native and Wasm
-	cargo fmt --all --check
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked -p edge-filter --features envoy --target $(WASM_TARGET) -- -D warnings
 
 .PHONY: clean
 clean: ## what was built; the tools in .cache/ stay

@@ -15,7 +15,10 @@ use crate::time::Micros;
 const HITS_MAX: u64 = 2;
 
 /// The part of a limit that all sources together may admit unasked.
-const PART: u64 = 4;
+const PART: u64 = 2;
+
+/// That part when each may admit more than one hit.
+const PART_OF_MORE: u64 = 8;
 
 /// How old a source's knowledge of crowded keys may be.
 pub(crate) const FRESH: Micros = Micros::from_millis(1_600);
@@ -24,10 +27,18 @@ pub(crate) const FRESH: Micros = Micros::from_millis(1_600);
 /// as it may be used, and as a message may take.
 pub(crate) const NOTICE: Micros = Micros::from_millis(2_100);
 
+/// How long after the sources were told that a key is crowded some may no longer
+/// know; they remember it for longer.
+pub(crate) const REMINDER: Micros = Micros::from_secs(40);
+
 /// Hits that one of `sources` may admit unasked.
 pub(crate) fn credit(limit: u64, sources: u32) -> u64 {
-    let all = PART.saturating_mul(u64::from(sources.max(1)));
-    (limit / all).min(HITS_MAX)
+    let parts = |part: u64| part.saturating_mul(u64::from(sources.max(1)));
+    if limit < parts(PART) {
+        0
+    } else {
+        (limit / parts(PART_OF_MORE)).clamp(1, HITS_MAX)
+    }
 }
 
 /// Hits that all of them may.
@@ -35,12 +46,19 @@ pub(crate) fn reserve(limit: u64, sources: u32) -> u64 {
     credit(limit, sources).saturating_mul(u64::from(sources))
 }
 
+/// Hits that are left beyond the reserve when a key is first called crowded: as
+/// many as go while the word spreads, where a limit is large enough for that.
+pub(crate) fn margin(limit: u64, sources: u32) -> u64 {
+    let early = (limit / 2).saturating_sub(reserve(limit, sources).saturating_mul(4));
+    early.max(limit / 16)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn all_sources_together_get_a_quarter_of_the_limit_at_the_most() {
+    fn all_sources_together_get_half_of_the_limit_at_the_most() {
         for (limit, sources) in [(100, 20), (100, 25), (100, 26), (1_000, 20), (7, 3), (1, 1)] {
             assert!(
                 reserve(limit, sources) * PART <= limit,

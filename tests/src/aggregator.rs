@@ -120,6 +120,11 @@ impl Aggregator {
         self.launch();
     }
 
+    /// The address of its next start.
+    pub fn move_to(&mut self, address: SocketAddr) {
+        self.address = address;
+    }
+
     /// Its `/metrics`; none while it is away.
     #[must_use]
     pub fn metrics(&self) -> Option<Samples> {

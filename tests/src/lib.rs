@@ -27,6 +27,10 @@
     clippy::panic,
     reason = "a harness that cannot do its part fails the test, loudly and at once"
 )]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "real processes live by the real clock"
+)]
 
 pub mod aggregator;
 pub mod binaries;

@@ -1,7 +1,7 @@
 //! Waiting for a condition, never for a time.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How long a condition is given before the test fails: long, since the machine
 /// may be busy, and of no matter to a test that passes.
@@ -38,4 +38,11 @@ pub fn wait_within<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> 
         }
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The wall clock, in microseconds since the Unix epoch.
+#[must_use]
+pub fn wall_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,6 @@
 //! The whole path through real parts: Envoys with the shipped module, `weir serve`
 //! on a disk, one rule file.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
-
 use std::time::Duration;
 
 use weir_tests::aggregator::Aggregator;
@@ -59,12 +57,14 @@ fn three_pops_share_one_durable_limit() {
     let load = Load {
         addresses: envoys.iter().map(Envoy::address).collect(),
         connections: 4,
-        pause: Duration::from_millis(5),
-        until: Until::Requests(200),
+        // Seconds of it: tokens lent to a source that did not need them come back
+        // with its next flush.
+        pause: Duration::from_millis(15),
+        until: Until::Requests(300),
     };
     let tally = load.run(|_, _| get("/", &[("x-api-key", "one")]));
     assert_eq!(tally.failed, 0, "{tally:?}");
-    assert_eq!(tally.answered(), 2_400, "{tally:?}");
+    assert_eq!(tally.answered(), 3_600, "{tally:?}");
     let admitted = tally.status(200);
     assert!(
         admitted.abs_diff(LIMIT) <= LIMIT / 50,
@@ -78,10 +78,13 @@ fn three_pops_share_one_durable_limit() {
     aggregator.restart();
     let again = Envoy::with_weir("", 1, Some(aggregator.address()));
     wait_until("a new POP runs the rules", || runs(&again, 1, 1));
-    assert_eq!(
-        status(&again, "one"),
-        429,
-        "the limit outlives the aggregator"
+    // A POP that has not met the key yet may admit what the tolerance allows.
+    let admitted_anew = (0..LIMIT)
+        .take_while(|_| status(&again, "one") == 200)
+        .count();
+    assert!(
+        admitted_anew as u64 <= LIMIT / 50,
+        "the limit outlives the aggregator, but {admitted_anew} more were admitted"
     );
     assert_eq!(status(&again, "another"), 200);
 }

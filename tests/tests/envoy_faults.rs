@@ -1,8 +1,6 @@
 //! Whatever clients, operators and aggregators do, the filter goes on working: it
 //! lets requests through, counts them, and its VM is never lost.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
-
 use std::time::Duration;
 
 use weir_tests::envoy::{Envoy, weir_filter};

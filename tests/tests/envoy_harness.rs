@@ -1,8 +1,6 @@
 //! The harness does what the other tests rely on, shown with the shipped module
 //! and without any rule.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
-
 use weir_tests::envoy::Envoy;
 use weir_tests::envoy_config::{Filter, Setup};
 use weir_tests::http::{get, request};

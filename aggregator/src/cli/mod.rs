@@ -1,7 +1,7 @@
 //! The `weir` command: what it takes, and what its exit code means.
 //!
-//! 0: it did what was asked; 1: it could not, and said why on standard error;
-//! 2: it was not understood.
+//! 0: it did what was asked; 1: it could not, and said why on standard error
+//! (or, of a simulation, on standard output); 2: it was not understood.
 
 use std::{error::Error, io::Write, process::ExitCode};
 
@@ -12,6 +12,7 @@ use crate::chain::chain;
 mod logging;
 mod rules;
 mod serve;
+mod simulate;
 mod verify;
 
 const EXAMPLES: &str = "\
@@ -19,6 +20,7 @@ Examples:
   weir rules check rules.yaml
   weir serve --rules rules.yaml --data-dir weir-data
   weir verify weir-data
+  weir simulate scenarios.json
 
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 not understood.";
 
@@ -39,6 +41,8 @@ enum Command {
     Rules(rules::Command),
     /// Read a data directory as a start would, and change nothing
     Verify(verify::Args),
+    /// Run a rule and a fleet on a virtual clock, and compare with an exact limiter
+    Simulate(simulate::Args),
 }
 
 /// Does what the command line asks, and says how it went.
@@ -47,6 +51,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Serve(args) => serve::run(*args),
         Command::Rules(command) => rules::run(&command),
         Command::Verify(args) => verify::run(&args),
+        Command::Simulate(args) => simulate::run(&args),
     }
 }
 

@@ -1,4 +1,4 @@
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
+//! What a refused client reads, byte for byte.
 
 use core::num::NonZeroU64;
 

@@ -1,4 +1,4 @@
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
+//! What the rules get to see of a request, and what is fetched for it.
 
 use core::cell::Cell;
 use core::num::NonZeroU64;

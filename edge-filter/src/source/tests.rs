@@ -1,4 +1,4 @@
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
+//! A source and a region that hear each other only when a test lets them.
 
 use core::num::NonZeroU64;
 

@@ -76,8 +76,8 @@ pub(super) struct Claim {
     pub(super) at: Timestamp,
     /// Whether its answer is still to come.
     pub(super) open: bool,
-    /// Whether it said that hits are wanted.
-    pub(super) urgent: bool,
+    /// The `wanted` and `waiting` that it told of.
+    pub(super) told: (u64, u64),
     /// Whether the region has ever answered one.
     pub(super) answered: bool,
     /// Hits asked for since.
@@ -183,6 +183,8 @@ impl Entry {
         match answer {
             Answer::Yes(Tier::Lease) => self.lease.tokens < low,
             Answer::Yes(Tier::Debt) => true,
+            // A second one before the region has heard of the first.
+            Answer::Yes(Tier::Credit) => self.claim.offered >= 2,
             _ => false,
         }
     }
@@ -228,18 +230,28 @@ impl Entry {
         self.claim.spent = 0;
         self.claim.at = now;
         self.claim.open = true;
-        self.claim.urgent = self.claim.wanted > 0;
+        self.claim.told = (self.claim.wanted, self.claim.waiting);
     }
 
     /// Notes that a request lacks hits, and whether it waits for them. Returns
     /// whether the region has to be asked: unless it has been already.
     pub(super) const fn lacks(&mut self, cost: u64, waits: bool, anew: bool) -> bool {
         let claim = &mut self.claim;
-        if anew || !claim.open {
+        let forgotten = !claim.open && claim.wanted < cost;
+        if anew || forgotten {
             claim.wanted = claim.wanted.saturating_add(cost);
             claim.waiting = claim.waiting.saturating_add(if waits { cost } else { 0 });
         }
-        !claim.open || !claim.urgent
+        !claim.open || claim.told.0 == 0
+    }
+
+    /// Takes in that the claim was answered: what it told of is no longer lacking.
+    pub(super) const fn settle_claim(&mut self) {
+        let (wanted, waiting) = self.claim.told;
+        self.claim.wanted = self.claim.wanted.saturating_sub(wanted);
+        self.claim.waiting = self.claim.waiting.saturating_sub(waiting);
+        self.claim.open = false;
+        self.claim.answered = true;
     }
 
     /// Whether the next flush has to speak of this key even if nothing more

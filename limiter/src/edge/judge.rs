@@ -12,6 +12,9 @@ use crate::{
     time::{Micros, Timestamp},
 };
 
+/// What a client is told to wait at the least that the region has refused.
+const LEAST_WAIT: Micros = Micros::from_secs(1);
+
 /// What a rule says, before anything is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
@@ -43,7 +46,9 @@ pub(super) struct Circumstances<'a> {
     pub(super) away: bool,
     /// Sources the region knows of.
     pub(super) sources: u32,
-    /// Whether the request will not wait (any longer).
+    /// Whether the request has waited for the region's answer.
+    pub(super) waited: bool,
+    /// Whether it will not wait (any longer).
     pub(super) impatient: bool,
     /// Which keys are crowded.
     pub(super) crowd: &'a Crowd,
@@ -143,10 +148,9 @@ fn debt(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer
 
 /// By the region, each time anew.
 fn asked(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer {
-    let waited = entry.claim.wanted > 0 || at.impatient;
     entry.lease.accrue(at.now);
     let live = entry.lease.is_live(at.now);
-    if waited && live && entry.lease.covers(cost) {
+    if at.waited && live && entry.lease.covers(cost) {
         return Answer::Yes(Tier::Region);
     }
     if live && at.now < entry.lease.quiet {
@@ -154,6 +158,11 @@ fn asked(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> A
     }
     if at.away || at.impatient {
         return fall_back(entry, rule, cost, at);
+    }
+    let refused = at.waited && !entry.claim.open && entry.claim.wanted == 0;
+    if refused {
+        let wait = patience(&entry.lease, cost, at.now).max(LEAST_WAIT);
+        return Answer::No(Tier::Region, Some(wait));
     }
     Answer::Ask
 }

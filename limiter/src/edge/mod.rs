@@ -3,6 +3,7 @@
 mod crowd;
 mod entry;
 mod judge;
+mod late;
 mod link;
 mod outbox;
 mod reply;
@@ -26,8 +27,9 @@ use crate::{
 use crowd::Crowd;
 use entry::{Entry, tokens};
 use judge::{Answer, Circumstances, judge};
+use late::Late;
 use link::Link;
-use outbox::{Delta, Outbox};
+use outbox::Outbox;
 pub use stats::{RuleStats, SourceStats};
 use table::{Slot, Table};
 
@@ -48,7 +50,7 @@ pub struct Limiter {
     /// Keys to be claimed at once.
     asking: Vec<Slot>,
     /// Hits of windows that have passed, not in a batch yet.
-    late: Vec<Delta>,
+    late: Late,
     message: u64,
     next_flush: Timestamp,
     /// Sources that the region knows of.
@@ -93,8 +95,8 @@ pub struct Outgoing {
 /// Why a reply was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
-    /// It is not a `SyncReply`.
-    #[error("the reply is not a sync reply")]
+    /// It is not a `SyncReply`, or not to that message.
+    #[error("the reply is not a sync reply to this message")]
     Malformed,
     /// The rules in it are refused; those in force stay.
     #[error("the rules in the reply are refused: {0}")]
@@ -131,7 +133,7 @@ impl Limiter {
             link: Link::default(),
             dirty: Vec::new(),
             asking: Vec::new(),
-            late: Vec::new(),
+            late: Late::new(settings.keys_max),
             next_flush: Timestamp::default(),
             sources: u32::MAX,
         }
@@ -186,6 +188,7 @@ impl Limiter {
             region_now: self.region_now(now),
             away: self.link.is_away(now),
             sources: self.sources,
+            waited: weighing != Weighing::First,
             impatient: false,
             crowd: &self.crowd,
         };
@@ -361,7 +364,7 @@ impl Limiter {
             .slot
             .and_then(|slot| entry.report_hits(window, hit.cost, leaked, slot));
         let ask = entry.runs_low(part.answer, self.link.rtt, now);
-        self.late.extend(late);
+        self.late.add(late);
         if let (true, Some(slot)) = (ask, part.slot) {
             self.ask(slot);
         }

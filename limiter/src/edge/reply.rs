@@ -12,11 +12,16 @@ use crate::{
     wire::{Ack, LeaseGroup, SyncReply},
 };
 
+/// How soon a source that has never been answered tries again: until it has rules
+/// it lets everything pass.
+const FIRST_RETRY: Micros = Micros::from_millis(100);
+
 impl Limiter {
     /// Takes in the region's answer to a message. Held requests may be decided
     /// anew afterwards.
     pub fn handle_reply(&mut self, id: u64, body: &[u8], now: Timestamp) -> Result<(), ReplyError> {
-        let Ok(reply) = SyncReply::decode(body) else {
+        let decoded = SyncReply::decode(body).ok();
+        let Some(reply) = decoded.filter(|reply| reply.message == id) else {
             self.handle_no_answer(id, now);
             return Err(ReplyError::Malformed);
         };
@@ -47,9 +52,11 @@ impl Limiter {
     /// Takes in that a message was not answered (refused, an error, a timeout of
     /// the transport): what was in it is sent again with the next flush.
     pub fn handle_no_answer(&mut self, id: u64, now: Timestamp) {
-        let _ = now;
         self.link.refused();
         self.outbox.unanswered(id);
+        if self.link.last_reply.is_none() {
+            self.next_flush = self.next_flush.min(now.after(FIRST_RETRY));
+        }
         for entry in self
             .table
             .iter_mut()
@@ -96,10 +103,7 @@ impl Limiter {
                 remaining: value(&group.remaining).saturating_sub(spent),
                 resets: until(&group.reset_ms),
             };
-            entry.claim.open = false;
-            entry.claim.answered = true;
-            entry.claim.wanted = 0;
-            entry.claim.waiting = 0;
+            entry.settle_claim();
         }
     }
 }

@@ -110,13 +110,8 @@ impl Limiter {
     fn fill_outbox(&mut self, slots: &[Slot]) {
         let mut deltas: Vec<Delta> = Vec::with_capacity(slots.len());
         let outbox = &self.outbox;
-        self.late.retain(|delta| {
-            let free = outbox.is_free(delta.key.partition());
-            if free {
-                deltas.push(*delta);
-            }
-            !free
-        });
+        self.late
+            .take(|key| outbox.is_free(key.partition()), &mut deltas);
         for slot in slots {
             if let Some(entry) = self.table.get_mut(*slot)
                 && outbox.is_free(entry.key.partition())

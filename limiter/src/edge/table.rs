@@ -19,7 +19,7 @@ const STEPS: usize = 32;
 
 /// An entry's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot(u32);
+pub(super) struct Slot(pub(super) u32);
 
 pub(super) struct Table {
     entries: Vec<Entry>,

@@ -16,7 +16,8 @@ use crate::{
 impl Ledger {
     /// Decides one request here, exactly, and counts it if it is allowed: under
     /// all of the rules that apply, or under none. What is lent counts as spent.
-    /// Never holds.
+    /// A denied request counts under the rules that deny it and say so. Never
+    /// holds.
     pub fn check(&mut self, query: &Query, now: Timestamp, journal: &mut dyn Journal) -> Verdict {
         let mut least: Option<Decision> = None;
         let mut denied: Option<Decision> = None;
@@ -26,32 +27,38 @@ impl Ledger {
                 continue;
             };
             let decision = self.look(rule, hit, now);
-            if decision.retry_after.is_none() && decision.remaining >= hit.cost {
-                if least.is_none_or(|known| decision.remaining < known.remaining) {
-                    least = Some(decision);
+            let fits = decision.remaining >= hit.cost;
+            if !fits && rule.action == Action::Deny {
+                if denied.is_none_or(|known| decision.frees_after(&known)) {
+                    denied = Some(decision);
                 }
-            } else if rule.action == Action::Shadow {
-                shadowed = true;
-            } else if denied.is_none_or(|known| frees_later(&decision, &known)) {
-                denied = Some(decision);
+                continue;
+            }
+            shadowed |= !fits;
+            let left = Decision {
+                remaining: decision.remaining.saturating_sub(hit.cost),
+                retry_after: None,
+                ..decision
+            };
+            if least.is_none_or(|known| left.remaining < known.remaining) {
+                least = Some(left);
             }
         }
-        if let Some(decision) = denied {
-            return Verdict::Deny(decision);
-        }
         for hit in &query.hits {
-            self.spend(query, hit, now, journal);
+            let counts =
+                |rule: &Rule| rule.count_denied && self.look(rule, hit, now).remaining < hit.cost;
+            if denied.is_none() || query.rules.rule(hit.rule).is_some_and(counts) {
+                self.spend(query, hit, now, journal);
+            }
         }
-        least.map_or(Verdict::Pass, |decision| {
-            let left = query.hits.iter().find(|hit| hit.rule == decision.rule);
-            let cost = left.map_or(0, |hit| hit.cost);
-            let remaining = decision.remaining.saturating_sub(cost);
-            Verdict::Allow(Decision {
-                remaining,
+        match (denied, least) {
+            (Some(decision), _) => Verdict::Deny(decision),
+            (None, Some(decision)) => Verdict::Allow(Decision {
                 shadowed,
                 ..decision
-            })
-        })
+            }),
+            (None, None) => Verdict::Pass,
+        }
     }
 
     /// What the books say of one hit: `remaining` before it is spent, and
@@ -121,13 +128,4 @@ fn wait(
     let mut spent = *count;
     spent.add(quota, lent, now);
     spent.retry_after(quota, cost, now)
-}
-
-/// Of two denials, the one that names the later time is the one to give.
-fn frees_later(one: &Decision, other: &Decision) -> bool {
-    match (one.retry_after, other.retry_after) {
-        (None, _) => true,
-        (Some(_), None) => false,
-        (Some(one), Some(other)) => one > other,
-    }
 }

@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 
 use super::{
     Ledger, SyncError,
+    fair::share,
     lend::{self, HIT, Own, State, Terms},
-    loans::{self, Claim},
+    loan::Claim,
     shard::keys,
 };
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     count::Count,
     key::{CounterKey, PARTITIONS, RuleId},
     quota::Algorithm,
-    rule::Rule,
+    rule::{Consistency, Rule},
     time::Timestamp,
     wire::{ClaimGroup, LeaseGroup, SyncRequest},
 };
@@ -95,7 +96,8 @@ impl Ledger {
             };
             let mut answered = Vec::with_capacity(group.keys.len());
             for (place, key) in keys(&group.keys).enumerate() {
-                let claim = claim(source, message, group, place);
+                let mut claim = claim(source, message, group, place);
+                claim.impatient = self.sources.note_patience(&claim);
                 if let Some((count, terms)) = self.answer(rule, key, &claim, sources, now) {
                     answered.extend_from_slice(&key.to_bytes());
                     push(&mut lease, &terms, rule, &count, now);
@@ -117,22 +119,37 @@ impl Ledger {
     ) -> Option<(Count, Terms)> {
         let shard = self.shards.get_mut(key.partition() as usize)?;
         let count = shard.count_of(key);
+        if rule.consistency == Consistency::Edge {
+            return Some((count, lend::told()));
+        }
         let mut state = state(rule, &count, claim.wanted, now);
         let loans = shard.loans.of(key);
         let limit = rule.quota.capacity();
-        if loans.note_crowd(count.remaining(&rule.quota, now) <= limit / 2, now) {
+        let (lent, covered) = loans.lent_and_covered(state.freed, now);
+        let reserve = cold::reserve(limit, sources).saturating_mul(HIT);
+        let least = reserve
+            .saturating_sub(covered)
+            .saturating_add(cold::margin(limit, sources).saturating_mul(HIT));
+        let left = i128::from(state.room) - i128::from(lent);
+        if left <= i128::from(least) && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         if !loans.is_known_crowded(now) {
-            state.reserve = cold::reserve(limit, sources).saturating_mul(HIT);
+            let own = cold::credit(limit, sources).saturating_mul(HIT);
+            state.reserve = reserve.saturating_sub(own);
         }
         let own = Own {
             held: claim.held,
             unreported: claim.unreported,
             wanted: claim.wanted,
+            offered: claim.offered,
         };
         let terms = loans.answer(claim, state.freed, now, |standing| {
-            lend::terms(&state, standing, &own)
+            if rule.consistency == Consistency::Exact {
+                lend::exact(&state, standing, &own)
+            } else {
+                lend::terms(&state, standing, &own)
+            }
         })?;
         Some((count, terms))
     }
@@ -149,7 +166,7 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
         freed: count.freed_per_second(quota, now),
         wait: count.retry_after(quota, cost, now).unwrap_or(left),
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
-        limit_rate: loans::share(limit, 1_000_000_000_000, quota.window.length().get()),
+        limit_rate: share(limit, 1_000_000_000_000, quota.window.length().get()),
         tolerance: limit.saturating_mul(u64::from(rule.tolerance_ppm)),
         reserve: 0,
     }
@@ -166,6 +183,7 @@ fn claim(source: u64, message: u64, group: &ClaimGroup, place: usize) -> Claim {
         offered: hits(&group.offered),
         wanted: hits(&group.wanted),
         waiting: hits(&group.waiting),
+        impatient: false,
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! All amounts are millionths of a hit.
 
-use super::loans::{per_second, share};
+use super::fair::{per_second, share};
 use crate::time::Micros;
 
 /// One hit.
@@ -21,6 +21,9 @@ const HORIZON: Micros = Micros::from_millis(1_500);
 
 /// How long a loan of tokens lasts while there is plenty left.
 const TTL_AMPLE: Micros = Micros::from_secs(30);
+
+/// The same where requests do not wait: a token is all there is to go on with.
+const TTL_IMPATIENT: Micros = Micros::from_secs(60);
 
 /// How long a loan lasts when there is little left: two flushes, so that one
 /// may be lost.
@@ -33,8 +36,21 @@ const SPARE: u64 = 3 * HIT;
 /// most.
 const SPARE_PART: u64 = 12;
 
+/// The same where requests do not wait.
+const SPARE_PART_IMPATIENT: u64 = 4;
+
+/// For how long a source keeps tokens when there is little left.
+const HELD: Micros = Micros::from_millis(1_100);
+
 /// How long a source is kept from asking while others may give back.
 const QUIET: Micros = Micros::from_secs(1);
+
+/// The shortest time that one who is paid as it comes in is kept from asking
+/// while there is a flood.
+const QUIET_MIN: Micros = Micros::from_millis(100);
+
+/// The same when nothing was left for the others.
+const QUIET_SPENT: Micros = Micros::from_millis(250);
 
 /// The longest it is while more becomes free all the time.
 const QUIET_MAX: Micros = Micros::from_millis(2_500);
@@ -75,7 +91,8 @@ pub(super) struct State {
     pub(super) limit_rate: u64,
     /// How far over the limit lending may go.
     pub(super) tolerance: u64,
-    /// Kept back for what sources may admit unasked.
+    /// Kept back for what the other sources may admit unasked; what they are lent
+    /// covers some of it.
     pub(super) reserve: u64,
 }
 
@@ -84,7 +101,9 @@ pub(super) struct State {
 pub(super) struct Standing {
     /// Lent to others and not accounted for.
     pub(super) lent: u64,
-    /// Of that, likely to be given back unspent.
+    /// Of that, up to one hit of each source.
+    pub(super) covered: u64,
+    /// Of what is lent, likely to be given back unspent.
     pub(super) idle: u64,
     /// Lent to others as rates, a second.
     pub(super) rates: u64,
@@ -92,6 +111,8 @@ pub(super) struct Standing {
     pub(super) rate: u64,
     /// This source's demand a second.
     pub(super) demand: u64,
+    /// Whether its requests do not wait for an answer.
+    pub(super) impatient: bool,
     /// Everybody's, its own with them.
     pub(super) all_demand: u64,
     /// Whether more has been wanted lately than there was.
@@ -106,19 +127,30 @@ pub(super) struct Own {
     pub(super) held: u64,
     pub(super) unreported: u64,
     pub(super) wanted: u64,
+    pub(super) offered: u64,
 }
 
 /// The terms of a loan.
 pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
     let free = free(state, standing, own);
+    // Never all that is left to the first who asks: others may be about to.
+    let most = if standing.sources == 1 {
+        free / 2
+    } else {
+        free
+    };
     let fair = share(free, standing.demand, standing.all_demand)
         .max(free / standing.sources.max(1).saturating_mul(2))
-        .min(free);
+        .min(most);
     let need = need(standing, own, free);
     let mut terms = if fair >= need {
         Terms {
             tokens: need,
-            ttl: TTL_AMPLE,
+            ttl: if standing.impatient {
+                TTL_IMPATIENT
+            } else {
+                TTL_AMPLE
+            },
             ..Terms::default()
         }
     } else {
@@ -130,19 +162,63 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
     terms
 }
 
+/// The terms for a source that only wants to know what is left: nothing is lent.
+pub(super) fn told() -> Terms {
+    Terms {
+        ttl: TTL_AMPLE,
+        ..Terms::default()
+    }
+}
+
+/// The terms when the region decides every request: what the waiting ones need,
+/// if all of it is there, and nothing to spare.
+pub(super) fn exact(state: &State, standing: &Standing, own: &Own) -> Terms {
+    let free = free(
+        &State {
+            tolerance: 0,
+            reserve: 0,
+            ..*state
+        },
+        standing,
+        own,
+    );
+    let tokens = own.wanted.min(free / HIT * HIT);
+    let quiet = if tokens < own.wanted {
+        state.wait.min(QUIET)
+    } else {
+        Micros::ZERO
+    };
+    Terms {
+        tokens,
+        ttl: TTL_SCARCE,
+        quiet,
+        ..Terms::default()
+    }
+}
+
 /// What a source is likely to spend until it is next heard of: with a few hits
 /// to spare where there is plenty, since requests do not come evenly, but
 /// nothing for a source that its traffic has left.
 fn need(standing: &Standing, own: &Own, free: u64) -> u64 {
     let even = free / standing.sources.max(1);
-    let least = if even >= 2 * HIT { HIT } else { 0 };
-    let spare = SPARE
-        .min(even / SPARE_PART)
-        .min(per_second(standing.demand, TTL_AMPLE));
-    let spare = if standing.contested {
-        0
+    let goes_on = own.held >= HIT || own.offered > 0 || even >= HIT;
+    let least = if even >= 2 * HIT || (standing.impatient && goes_on) {
+        HIT
     } else {
-        spare.max(least)
+        0
+    };
+    let part = if standing.impatient {
+        SPARE_PART_IMPATIENT
+    } else {
+        SPARE_PART
+    };
+    let spare = SPARE
+        .min(even / part)
+        .min(per_second(standing.demand, TTL_AMPLE));
+    let spare = match (standing.contested, standing.impatient) {
+        (false, _) => spare.max(least),
+        (true, true) => least,
+        (true, false) => 0,
     };
     let likely = per_second(standing.demand, HORIZON).saturating_add(spare);
     own.wanted
@@ -159,7 +235,7 @@ fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
     let owed = standing
         .lent
         .saturating_add(own.unreported)
-        .saturating_add(state.reserve);
+        .saturating_add(state.reserve.saturating_sub(standing.covered));
     let free = i128::from(state.room) + i128::from(over) - i128::from(owed);
     u64::try_from(free.max(0)).unwrap_or(u64::MAX)
 }
@@ -170,8 +246,15 @@ fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
 fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     let ours = |amount: u64| share(amount, standing.demand, standing.all_demand);
     let likely = per_second(standing.demand, TTL_SCARCE);
+    let likely = if standing.impatient {
+        likely.max(HIT)
+    } else {
+        likely
+    };
     let held = if likely >= HIT {
-        own.held.min(free).min(likely)
+        own.held
+            .min(free)
+            .min(per_second(standing.demand, HELD).max(HIT))
     } else {
         0
     };
@@ -185,46 +268,62 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     } else {
         0
     };
-    let wanted = own.wanted.min(pool / HIT * HIT);
+    let part = if standing.sources == 1 {
+        part.min(pool / 2)
+    } else {
+        part
+    };
+    // Who cannot wait needs a token before the request comes.
+    let ahead = if standing.impatient && own.offered > 0 && held < HIT {
+        HIT
+    } else {
+        0
+    };
+    let wanted = own.wanted.max(ahead).min(pool / HIT * HIT);
     let tokens = held.saturating_add(part.max(wanted));
     let tokens = if lasting { tokens } else { tokens / HIT * HIT };
-    let flooded = lasting && standing.all_demand >= state.freed.saturating_mul(2);
-    let left = if flooded {
-        0
-    } else {
-        free.saturating_sub(tokens)
-    };
+    let left = free.saturating_sub(tokens);
     Terms {
         tokens,
         rate: if lasting { rate } else { 0 },
         ttl: if lasting {
             TTL_SCARCE
         } else {
-            until_used(standing.demand)
+            until_used(standing)
         },
-        quiet: if left >= HIT {
-            Micros::ZERO
-        } else {
-            quiet(state, standing, lasting)
-        },
+        quiet: quiet(state, standing, lasting, left >= HIT),
         share: ours(state.limit_rate).max(1),
     }
 }
 
 /// How long tokens are left with a source: until it has likely spent them.
-fn until_used(demand: u64) -> Micros {
-    let gap = share(HIT, 1_000_000, demand);
+fn until_used(standing: &Standing) -> Micros {
+    if standing.impatient {
+        return TTL_IMPATIENT;
+    }
+    let gap = share(HIT, 1_000_000, standing.demand);
     Micros::new(gap.saturating_mul(4))
         .max(TTL_SCARCE)
         .min(TTL_AMPLE)
 }
 
-/// How long it is of no use to ask: until the next flush for who is paid as it
-/// comes in, else until enough will have become free for one of those who ask;
-/// or until the books say so, if nothing is out on loan.
-fn quiet(state: &State, standing: &Standing, paid: bool) -> Micros {
+/// How long it is of no use to ask. For who is paid as it comes in: until the
+/// next flush, or the sooner the more of all requests are its own, for the others
+/// may leave something. Else until enough will have become free for one of those
+/// who ask; or until the books say so, if nothing is out on loan.
+fn quiet(state: &State, standing: &Standing, paid: bool, left: bool) -> Micros {
+    let flooded = paid && standing.all_demand >= state.freed.saturating_mul(2);
+    if left && !flooded {
+        return Micros::ZERO;
+    }
     if paid {
-        return TTL_SCARCE;
+        let others = standing.all_demand.saturating_sub(standing.demand);
+        let soon = share(TTL_SCARCE.get(), others, standing.all_demand);
+        return match (others, left) {
+            (0, _) => TTL_SCARCE,
+            (_, true) => Micros::new(soon).max(QUIET_MIN),
+            (_, false) => Micros::new(soon).max(QUIET_SPENT),
+        };
     }
     if standing.lent == 0 && state.freed == 0 && state.wait > Micros::ZERO {
         return state.wait.min(QUIET_HOPELESS);

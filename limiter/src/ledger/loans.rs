@@ -8,22 +8,17 @@ use ahash::RandomState;
 use alloc::vec::Vec;
 use hashbrown::{HashTable, hash_table::Entry};
 
-use super::lend::{Standing, Terms};
+use super::{
+    fair::{ample, level, share},
+    lend::{Standing, Terms},
+    loan::{Claim, Loan, Traffic},
+    sums::Sums,
+};
 use crate::{
     cold,
     key::CounterKey,
     time::{Micros, Timestamp},
 };
-
-/// How long after its expiry a loan still counts as spent: a source reports what
-/// it spent within a flush interval, and once more if the report is lost.
-pub(super) const GRACE: Micros = Micros::from_millis(2_500);
-
-/// How fast an estimate of demand follows what is reported.
-const DEMAND_MEMORY: Micros = Micros::from_millis(1_500);
-
-/// Steps towards the fair level; each leaves out those who want less than it.
-const LEVELLINGS: usize = 4;
 
 /// How long a key that fell short counts as contested.
 const CONTESTED: Micros = Micros::from_secs(60);
@@ -32,56 +27,24 @@ const CONTESTED: Micros = Micros::from_secs(60);
 /// again; they remember it for longer.
 const TELL_AGAIN: Micros = Micros::from_secs(20);
 
-/// How long the requests of a first claim are taken to have been coming.
-const FIRST_SEEN: Micros = Micros::from_secs(2);
-
-/// So many hits expected and none asked for: the traffic has gone elsewhere.
-const SURPRISE: u64 = 3_000_000;
-
-/// What one source holds of one key.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Loan {
-    source: u64,
-    /// The message that was answered with it.
-    message: u64,
-    /// When it was made.
-    at: Timestamp,
-    /// What it allows.
-    pub(super) terms: Terms,
-    /// Millionths of hits admitted and not yet in the books.
-    unreported: u64,
-    /// What the source still held of the loan before, in millionths.
-    held: u64,
-    /// What requests were waiting for, in millionths.
-    waiting: u64,
-    /// Millionths of hits asked for each second.
-    demand: u64,
-}
-
-/// A source's claim on a key.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Claim {
-    pub(super) source: u64,
-    pub(super) message: u64,
-    /// Millionths of a hit, as all amounts here.
-    pub(super) held: u64,
-    pub(super) unreported: u64,
-    pub(super) offered: u64,
-    pub(super) wanted: u64,
-    pub(super) waiting: u64,
-}
+/// With so many loans on a key or fewer, all are looked at each time.
+const FEW: usize = 32;
 
 /// What is lent of one key, and what its traffic has been like.
 #[derive(Default)]
 pub(super) struct KeyLoans {
+    /// Ordered by source.
     loans: Vec<Loan>,
+    /// What they come to.
+    sums: Sums,
     /// The recall it was made after.
     recalls: u32,
     /// When more was last wanted than there was.
     short: Option<Timestamp>,
-    /// Since when half the limit has been spent.
-    crowded: Option<Timestamp>,
-    /// When the sources were last told so.
+    /// When the sources were first told that the key is crowded, of the times
+    /// that they have not forgotten since.
+    told_first: Option<Timestamp>,
+    /// When they were last told.
     told: Option<Timestamp>,
 }
 
@@ -139,10 +102,8 @@ impl Loans {
             .find(self.hash.hash_one(key.0), |(other, _)| *other == key);
         let standing = found.filter(|(_, state)| state.recalls == self.recalls);
         standing.map_or(0, |(_, state)| {
-            state
-                .loans
-                .iter()
-                .fold(0, |sum: u64, loan| sum.saturating_add(loan.lent(now)))
+            let lent = state.loans.iter().map(|loan| loan.lent(now));
+            lent.fold(0, u64::saturating_add)
         })
     }
 
@@ -170,65 +131,6 @@ impl Loans {
     }
 }
 
-impl Loan {
-    const fn new(claim: &Claim, terms: Terms, demand: u64, now: Timestamp) -> Self {
-        Self {
-            source: claim.source,
-            message: claim.message,
-            at: now,
-            terms,
-            unreported: claim.unreported,
-            held: claim.held,
-            waiting: claim.waiting,
-            demand,
-        }
-    }
-
-    /// The most that can have been admitted on it and is not in the books.
-    pub(super) fn lent(&self, now: Timestamp) -> u64 {
-        if self.is_over(now) {
-            return 0;
-        }
-        let lasted = now.since(self.at).min(self.terms.ttl);
-        self.unreported
-            .saturating_add(self.terms.tokens)
-            .saturating_add(per_second(self.terms.rate, lasted))
-    }
-
-    /// What its source has likely not spent yet: of a rate, what it had not spent
-    /// last time either; of tokens, those that nobody was waiting for and that
-    /// its demand has not come to since.
-    fn idle(&self, now: Timestamp) -> u64 {
-        if !self.is_live(now) {
-            return 0;
-        }
-        if self.terms.rate > 0 {
-            return self.held.min(self.terms.tokens);
-        }
-        let spent = per_second(self.demand, now.since(self.at)).saturating_add(self.waiting);
-        self.terms.tokens.saturating_sub(spent)
-    }
-
-    fn is_live(&self, now: Timestamp) -> bool {
-        now.since(self.at) < self.terms.ttl
-    }
-
-    fn is_over(&self, now: Timestamp) -> bool {
-        now.since(self.at) >= self.terms.ttl.plus(GRACE)
-    }
-
-    /// The demand of its source, which fades when it is not heard of.
-    fn demand(&self, now: Timestamp) -> u64 {
-        let silent = now.since(self.at).get();
-        let patience = DEMAND_MEMORY.get();
-        if silent <= patience {
-            self.demand
-        } else {
-            share(self.demand, patience, silent)
-        }
-    }
-}
-
 impl KeyLoans {
     /// Answers a claim: finds what it has to be weighed against, has `decide`
     /// name the terms, and notes the loan. None if a later message of the source
@@ -240,31 +142,18 @@ impl KeyLoans {
         now: Timestamp,
         decide: impl FnOnce(&Standing) -> Terms,
     ) -> Option<Terms> {
-        let contested = self.contested(now);
-        let loans = &mut self.loans;
-        let place = loans.iter().position(|loan| loan.source == claim.source);
-        let before = place.and_then(|place| loans.get(place)).copied();
+        let place = self.place_of(claim.source);
+        let before = place.ok().and_then(|place| self.loans.get(place)).copied();
         if let Some(loan) = before
             && loan.message >= claim.message
         {
             return (loan.message == claim.message).then_some(loan.terms);
         }
-        let demand = demand_after(before.as_ref(), claim, now);
-        let mut standing = standing(loans, claim, demand, now);
-        standing.rate = fair_rate(loans, claim, demand, freed, now);
-        standing.contested = contested;
+        let traffic = Traffic::after(before.as_ref(), claim, now);
+        let standing = self.standing(before.as_ref(), traffic, freed, now);
         let terms = decide(&standing);
-        let loan = Loan::new(claim, terms, demand, now);
-        match place.and_then(|place| loans.get_mut(place)) {
-            Some(known) => *known = loan,
-            None => {
-                // Most keys have one source.
-                if loans.is_empty() {
-                    loans.reserve_exact(1);
-                }
-                loans.push(loan);
-            }
-        }
+        let loan = Loan::new(claim, terms, traffic, now);
+        self.note(place, before.as_ref(), loan);
         if claim.wanted > terms.tokens {
             self.short = Some(now);
         }
@@ -273,8 +162,99 @@ impl KeyLoans {
 
     /// Forgets loans that are over; whether nothing is left to remember.
     fn is_over(&mut self, now: Timestamp) -> bool {
+        let before = self.loans.len();
         self.loans.retain(|loan| !loan.is_over(now));
-        self.loans.is_empty() && !self.contested(now) && !self.told(now)
+        if self.loans.len() != before {
+            self.sums = Sums::default();
+        }
+        self.loans.is_empty() && !self.contested(now) && !self.told(now, cold::REMINDER)
+    }
+
+    /// Where the loan of a source stands, or where it belongs.
+    fn place_of(&self, source: u64) -> Result<usize, usize> {
+        self.loans.binary_search_by_key(&source, |loan| loan.source)
+    }
+
+    /// Puts a loan in the place of the one before.
+    fn note(&mut self, place: Result<usize, usize>, before: Option<&Loan>, loan: Loan) {
+        if let Some(before) = before {
+            self.sums.remove(before);
+        }
+        self.sums.add(&loan);
+        match place {
+            Ok(place) => {
+                if let Some(known) = self.loans.get_mut(place) {
+                    *known = loan;
+                }
+            }
+            Err(place) => {
+                // Most keys have one source.
+                if self.loans.is_empty() {
+                    self.loans.reserve_exact(1);
+                }
+                self.loans.insert(place.min(self.loans.len()), loan);
+            }
+        }
+    }
+
+    /// What a claim is weighed against.
+    fn standing(
+        &mut self,
+        before: Option<&Loan>,
+        traffic: Traffic,
+        freed: u64,
+        now: Timestamp,
+    ) -> Standing {
+        self.refresh(freed, now);
+        let mut others = self.sums;
+        if let Some(before) = before {
+            others.remove(before);
+        }
+        let Traffic { demand, impatient } = traffic;
+        let own = ample(demand);
+        let rate = if others.ample.saturating_add(own) <= freed {
+            share(freed, own, others.ample.saturating_add(own))
+        } else {
+            own.min(self.level(before, own, freed, now))
+        };
+        Standing {
+            lent: others.lent_at(now),
+            covered: others.covered,
+            idle: others.idle,
+            rates: others.rates,
+            rate,
+            demand,
+            impatient,
+            all_demand: others.demand.saturating_add(demand),
+            contested: self.contested(now),
+            sources: others.loans.saturating_add(1),
+        }
+    }
+
+    /// Looks at all loans anew: each time while they are few, and now and then
+    /// when they are many.
+    fn refresh(&mut self, freed: u64, now: Timestamp) {
+        if self.loans.len() > FEW && self.sums.is_fresh(now) {
+            return;
+        }
+        self.sums = Sums::of(&self.loans, now);
+        if self.loans.len() > FEW {
+            let loans = &self.loans;
+            self.sums.level = level(freed, || loans.iter().map(|loan| ample(loan.demand(now))));
+        }
+    }
+
+    /// How much of what becomes free a source can have at the most.
+    fn level(&self, before: Option<&Loan>, own: u64, freed: u64, now: Timestamp) -> u64 {
+        if self.loans.len() > FEW {
+            return self.sums.level;
+        }
+        let source = before.map(|loan| loan.source);
+        level(freed, || {
+            let others = self.loans.iter();
+            let others = others.filter(|loan| Some(loan.source) != source && !loan.is_over(now));
+            others.map(|loan| ample(loan.demand(now))).chain([own])
+        })
     }
 
     /// Whether more has been wanted lately than there was.
@@ -282,121 +262,34 @@ impl KeyLoans {
         self.short.is_some_and(|short| now.since(short) < CONTESTED)
     }
 
-    fn told(&self, now: Timestamp) -> bool {
-        self.told.is_some_and(|told| now.since(told) < TELL_AGAIN)
+    fn told(&self, now: Timestamp, within: Micros) -> bool {
+        self.told.is_some_and(|told| now.since(told) < within)
     }
 
-    /// Notes whether half the limit is spent. Returns whether the sources have to
-    /// be told (again).
-    pub(super) fn note_crowd(&mut self, crowded: bool, now: Timestamp) -> bool {
-        if !crowded {
-            self.crowded = None;
+    /// Notes that the key is crowded. Returns whether the sources have to be told
+    /// (again).
+    pub(super) fn note_crowd(&mut self, now: Timestamp) -> bool {
+        if self.told(now, TELL_AGAIN) {
             return false;
         }
-        self.crowded.get_or_insert(now);
-        let tell = !self.told(now);
-        if tell {
-            self.told = Some(now);
+        if !self.told(now, cold::REMINDER) {
+            self.told_first = Some(now);
         }
-        tell
+        self.told = Some(now);
+        true
     }
 
-    /// Whether every source must have heard that the key is crowded.
+    /// Whether every source must know that the key is, or was, crowded.
     pub(super) fn is_known_crowded(&self, now: Timestamp) -> bool {
-        self.crowded
-            .is_some_and(|since| now.since(since) >= cold::NOTICE)
+        let heard = self
+            .told_first
+            .is_some_and(|first| now.since(first) >= cold::NOTICE);
+        heard && self.told(now, cold::REMINDER)
     }
-}
 
-/// What a claim is weighed against.
-fn standing(loans: &[Loan], claim: &Claim, demand: u64, now: Timestamp) -> Standing {
-    let mut standing = Standing {
-        demand,
-        all_demand: demand,
-        sources: 1,
-        ..Standing::default()
-    };
-    let others = loans
-        .iter()
-        .filter(|loan| loan.source != claim.source && !loan.is_over(now));
-    for loan in others {
-        standing.lent = standing.lent.saturating_add(loan.lent(now));
-        standing.idle = standing.idle.saturating_add(loan.idle(now));
-        standing.all_demand = standing.all_demand.saturating_add(loan.demand(now));
-        standing.sources = standing.sources.saturating_add(1);
-        if loan.is_live(now) {
-            standing.rates = standing.rates.saturating_add(loan.terms.rate);
-        }
+    /// What is lent, and how much of that covers what could be admitted unasked.
+    pub(super) fn lent_and_covered(&mut self, freed: u64, now: Timestamp) -> (u64, u64) {
+        self.refresh(freed, now);
+        (self.sums.lent_at(now), self.sums.covered)
     }
-    standing
-}
-
-/// A source's part of what becomes free each second: as much as anybody's, and
-/// no more than it wants (max-min fairness), so that one source's flood takes
-/// nothing from a trickle. When nobody wants for anything, in proportion.
-fn fair_rate(loans: &[Loan], claim: &Claim, demand: u64, freed: u64, now: Timestamp) -> u64 {
-    let others = || {
-        let others = loans.iter().filter(|loan| loan.source != claim.source);
-        others
-            .filter(|loan| !loan.is_over(now))
-            .map(|loan| ample(loan.demand(now)))
-    };
-    let own = ample(demand);
-    let all = others().fold(own, u64::saturating_add);
-    if all <= freed {
-        return share(freed, own, all);
-    }
-    let mut level = 0;
-    for _ in 0..LEVELLINGS {
-        let (small, many) = others()
-            .chain([own])
-            .fold((0_u64, 0_u64), |(small, many), want| {
-                if want < level {
-                    (small.saturating_add(want), many)
-                } else {
-                    (small, many + 1)
-                }
-            });
-        let next = freed
-            .saturating_sub(small)
-            .checked_div(many)
-            .unwrap_or(level);
-        if next <= level {
-            break;
-        }
-        level = next;
-    }
-    own.min(level)
-}
-
-/// A demand with a quarter to spare: requests do not come evenly.
-const fn ample(demand: u64) -> u64 {
-    demand.saturating_add(demand / 4)
-}
-
-/// The demand of a source, once what it reports is taken in.
-fn demand_after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> u64 {
-    let Some(loan) = before else {
-        return share(claim.offered, 1_000_000, FIRST_SEEN.get());
-    };
-    let passed = now.since(loan.at).get();
-    let memory = DEMAND_MEMORY.get();
-    let expected = per_second(loan.demand, now.since(loan.at));
-    if claim.offered == 0 && expected >= SURPRISE {
-        return 0;
-    }
-    let faded = share(loan.demand, memory, memory.saturating_add(passed));
-    let fresh = share(claim.offered, 1_000_000, memory.saturating_add(passed));
-    faded.saturating_add(fresh)
-}
-
-/// `rate` a second, for `span`.
-pub(super) fn per_second(rate: u64, span: Micros) -> u64 {
-    share(rate, span.get(), 1_000_000)
-}
-
-/// `amount × part / whole`, rounded down; nothing of nothing.
-pub(super) fn share(amount: u64, part: u64, whole: u64) -> u64 {
-    let product = u128::from(amount) * u128::from(part);
-    u64::try_from(product.checked_div(u128::from(whole)).unwrap_or(0)).unwrap_or(u64::MAX)
 }

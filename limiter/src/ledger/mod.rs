@@ -3,12 +3,16 @@
 mod check;
 mod claims;
 mod crowd;
+mod fair;
 mod kind;
 mod lend;
+mod loan;
 mod loans;
 mod record;
 mod shard;
 mod snapshot;
+mod sources;
+mod sums;
 
 use alloc::{sync::Arc, vec::Vec};
 
@@ -19,19 +23,14 @@ use prost::Message;
 use crate::{
     key::{CounterKey, PARTITIONS, RuleId},
     ruleset::RuleSet,
-    time::{Micros, Timestamp},
+    time::Timestamp,
     wire::{self, Ack, Batch, SyncReply, SyncRequest, ack::Status},
 };
 use crowd::Crowd;
 use kind::Kinds;
 use record::Record;
 use shard::Shard;
-
-/// How long after it was last heard of a source counts as there.
-const SOURCE_MEMORY: Micros = Micros::from_secs(30);
-
-/// How long a ledger listens before it says how many sources there are.
-const LEARNING: Micros = Micros::from_secs(3);
+use sources::{SOURCE_MEMORY, Sources};
 
 /// One region's books. Every `now` is the region's clock.
 ///
@@ -43,8 +42,7 @@ pub struct Ledger {
     rules: Arc<RuleSet>,
     kinds: Kinds,
     shards: Vec<Shard>,
-    heard: HashMap<u64, Timestamp, RandomState>,
-    first_heard: Option<Timestamp>,
+    sources: Sources,
     leaked: HashMap<RuleId, u64, RandomState>,
     crowd: Crowd,
 }
@@ -98,8 +96,7 @@ impl Ledger {
             rules: Arc::new(RuleSet::empty()),
             kinds: Kinds::new(&hash),
             shards: (0..PARTITIONS).map(|_| Shard::new(&hash)).collect(),
-            heard: HashMap::with_hasher(hash.clone()),
-            first_heard: None,
+            sources: Sources::new(hash.clone()),
             leaked: HashMap::with_hasher(hash),
             crowd: Crowd::default(),
         }
@@ -134,13 +131,14 @@ impl Ledger {
             rules_revision: self.rules.revision,
             ..SyncReply::default()
         };
-        self.heard.insert(request.source, now);
+        let empty = self.is_empty();
+        self.sources.hear(request.source, empty, now);
         for batch in request.batches {
             reply
                 .acks
                 .push(self.count(request.source, batch, now, journal));
         }
-        reply.sources = self.known_sources(now);
+        reply.sources = self.sources.expected(now);
         if request.rules_revision == self.rules.revision {
             reply.leases = self.lend(
                 request.source,
@@ -188,8 +186,7 @@ impl Ledger {
     pub fn sweep(&mut self, partition: u32, now: Timestamp) -> bool {
         let shard = self.shards.get_mut(partition as usize);
         let more = shard.is_some_and(|shard| !shard.sweep(&self.kinds, now));
-        self.heard
-            .retain(|_, heard| now.since(*heard) < SOURCE_MEMORY);
+        self.sources.sweep(now);
         self.crowd.forget_before(now.before(SOURCE_MEMORY));
         more
     }
@@ -272,7 +269,7 @@ impl Ledger {
     /// ends.
     pub fn hits_by_rule(&self) -> Vec<(RuleId, u64)> {
         let mut sums: HashMap<RuleId, u64, RandomState> =
-            HashMap::with_hasher(self.heard.hasher().clone());
+            HashMap::with_hasher(self.leaked.hasher().clone());
         for (rule, hits) in self.shards.iter().flat_map(|shard| &shard.books) {
             let sum = sums.entry(*rule).or_insert(0);
             *sum = sum.saturating_add(*hits);
@@ -293,22 +290,14 @@ impl Ledger {
         self.shards.iter().map(Shard::len).sum()
     }
 
-    /// As [`Self::sources`], or more than there can be while this ledger has not
-    /// yet had the time to hear of all.
-    fn known_sources(&mut self, now: Timestamp) -> u32 {
-        let first = *self.first_heard.get_or_insert(now);
-        if now.since(first) < LEARNING {
-            return u32::MAX;
-        }
-        u32::try_from(self.sources(now)).unwrap_or(u32::MAX)
-    }
-
     /// Sources heard of in the last half minute.
     pub fn sources(&self, now: Timestamp) -> usize {
-        self.heard
-            .values()
-            .filter(|heard| now.since(**heard) < SOURCE_MEMORY)
-            .count()
+        self.sources.count(now)
+    }
+
+    /// Whether nothing has ever been counted.
+    fn is_empty(&self) -> bool {
+        self.shards.iter().all(|shard| shard.books.is_empty())
     }
 
     /// What the books say of a key of the rule at `rule`; none if there is no

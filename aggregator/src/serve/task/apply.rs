@@ -6,7 +6,7 @@ use limiter::{
     decision::{Decision, Tier, Verdict},
     request::{Hit, Query},
     ruleset::RuleSet,
-    time::{Micros, Timestamp},
+    time::Micros,
     wire::{Batch, SyncReply, SyncRequest},
 };
 use smallvec::smallvec;
@@ -26,6 +26,17 @@ use crate::{
 /// Bytes that may wait for a commit before no more requests are applied: the
 /// log's buffer always has room for the records of one more.
 const UNCOMMITTED_BYTES_MAX: u64 = 16 << 20;
+
+/// What is said of a request that no rule has a word on.
+const NO_RULE: Decision = Decision {
+    rule: usize::MAX,
+    limit: 0,
+    remaining: 0,
+    reset_after: Micros::ZERO,
+    retry_after: None,
+    tier: Tier::Region,
+    shadowed: false,
+};
 
 impl Task {
     /// Applies what was asked, as long as the log takes it.
@@ -95,7 +106,7 @@ impl Task {
         let (allowed, decision) = match verdict {
             Verdict::Allow(decision) => (true, decision),
             Verdict::Deny(decision) => (false, decision),
-            Verdict::Pass | Verdict::Hold { .. } => (true, self.shadowed(&query, now)),
+            Verdict::Pass | Verdict::Hold { .. } => (true, NO_RULE),
         };
         self.metrics.count_check(&check.rule, allowed);
         let rule = query.rules.rule(decision.rule);
@@ -112,23 +123,6 @@ impl Task {
             Some(permit),
         );
         Ok(())
-    }
-
-    /// The numbers of a rule that would have denied, did it more than watch.
-    fn shadowed(&self, query: &Query, now: Timestamp) -> Decision {
-        let hit = query.hits.first();
-        let rule = hit.and_then(|hit| query.rules.rule(hit.rule));
-        let audit = hit.and_then(|hit| self.ledger.audit(hit.rule, hit.key, now));
-        let room = audit.map_or(0, |audit| audit.room_micro.max(0).unsigned_abs());
-        Decision {
-            rule: hit.map_or(0, |hit| hit.rule),
-            limit: rule.map_or(0, |rule| rule.quota.limit.get()),
-            remaining: room / 1_000_000,
-            reset_after: rule.map_or(Micros::ZERO, |rule| rule.quota.window.reset_after(now)),
-            retry_after: None,
-            tier: Tier::Region,
-            shadowed: true,
-        }
     }
 
     /// Puts rules in force under the next revision, unless they say the same

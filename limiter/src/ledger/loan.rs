@@ -1,0 +1,172 @@
+//! One loan: what a source may admit of a key, how much of that counts as
+//! spent, and what its traffic has been like.
+
+use super::{
+    fair::{per_second, share},
+    lend::{HIT, Terms},
+};
+use crate::time::{Micros, Timestamp};
+
+/// How long after its expiry a loan still counts as spent: a source reports what
+/// it spent within a flush interval, and once more if the report is lost.
+const GRACE: Micros = Micros::from_millis(2_500);
+
+/// How fast an estimate of demand follows what is reported.
+const DEMAND_MEMORY: Micros = Micros::from_millis(1_500);
+
+/// What a source has spent longer ago than this it has reported.
+const REPORTED: Micros = Micros::from_millis(1_100);
+
+/// How long the requests of a first claim are taken to have been coming.
+const FIRST_SEEN: Micros = Micros::from_secs(2);
+
+/// So many hits expected and none asked for: the traffic has gone elsewhere.
+const SURPRISE: u64 = 3 * HIT;
+
+/// What one source holds of one key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loan {
+    pub(super) source: u64,
+    /// The message that was answered with it.
+    pub(super) message: u64,
+    /// When it was made.
+    at: Timestamp,
+    /// What it allows.
+    pub(super) terms: Terms,
+    /// Millionths of hits admitted and not yet in the books.
+    unreported: u64,
+    /// What the source still held of the loan before, in millionths.
+    held: u64,
+    /// What requests were waiting for, in millionths.
+    waiting: u64,
+    /// Millionths of hits asked for each second.
+    demand: u64,
+}
+
+/// A source's claim on a key.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Claim {
+    pub(super) source: u64,
+    pub(super) message: u64,
+    /// Millionths of a hit, as all amounts here.
+    pub(super) held: u64,
+    pub(super) unreported: u64,
+    pub(super) offered: u64,
+    pub(super) wanted: u64,
+    pub(super) waiting: u64,
+    /// Whether its requests do not wait for an answer: the region is too far.
+    pub(super) impatient: bool,
+}
+
+impl Loan {
+    /// What a claim was answered with.
+    pub(super) const fn new(claim: &Claim, terms: Terms, traffic: Traffic, now: Timestamp) -> Self {
+        Self {
+            source: claim.source,
+            message: claim.message,
+            at: now,
+            terms,
+            unreported: claim.unreported,
+            held: claim.held,
+            waiting: claim.waiting,
+            demand: traffic.demand,
+        }
+    }
+
+    /// The most that can have been admitted on it and is not in the books.
+    pub(super) fn lent(&self, now: Timestamp) -> u64 {
+        if self.is_over(now) {
+            return 0;
+        }
+        let lasted = now.since(self.at).min(self.terms.ttl);
+        self.unreported
+            .saturating_add(self.terms.tokens)
+            .saturating_add(per_second(self.terms.rate, lasted))
+    }
+
+    /// What its source has likely not spent yet: of a rate, what it had not spent
+    /// last time either; of tokens, those that nobody was waiting for and that
+    /// its demand has not come to since.
+    pub(super) fn idle(&self, now: Timestamp) -> u64 {
+        if !self.is_live(now) {
+            return 0;
+        }
+        if self.terms.rate > 0 {
+            return self.held.min(self.terms.tokens);
+        }
+        let left = self.terms.tokens.saturating_sub(self.waiting);
+        let silent = now.since(self.at).min(REPORTED);
+        let spent = per_second(self.demand, silent);
+        // One that may ask does so when it comes to its last hit.
+        let last = if self.terms.quiet == Micros::ZERO {
+            left.min(HIT)
+        } else {
+            0
+        };
+        left.saturating_sub(spent).max(last)
+    }
+
+    /// What comes in on it each second.
+    pub(super) fn rate(&self, now: Timestamp) -> u64 {
+        if self.is_live(now) {
+            self.terms.rate
+        } else {
+            0
+        }
+    }
+
+    fn is_live(&self, now: Timestamp) -> bool {
+        now.since(self.at) < self.terms.ttl
+    }
+
+    /// Whether it no longer counts.
+    pub(super) fn is_over(&self, now: Timestamp) -> bool {
+        now.since(self.at) >= self.terms.ttl.plus(GRACE)
+    }
+
+    /// The demand of its source, which fades when it is not heard of.
+    pub(super) fn demand(&self, now: Timestamp) -> u64 {
+        let silent = now.since(self.at).get();
+        let patience = DEMAND_MEMORY.get();
+        if silent <= patience {
+            self.demand
+        } else {
+            share(self.demand, patience, silent)
+        }
+    }
+}
+
+/// What a source's requests are like.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traffic {
+    /// Millionths of hits asked for each second.
+    pub(super) demand: u64,
+    /// Whether they do not wait for an answer: the region is too far.
+    pub(super) impatient: bool,
+}
+
+impl Traffic {
+    /// As it was before, once what a claim says is taken in.
+    pub(super) fn after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> Self {
+        Self {
+            demand: demand_after(before, claim, now),
+            impatient: claim.impatient,
+        }
+    }
+}
+
+/// The demand of a source, once what it reports is taken in.
+fn demand_after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> u64 {
+    let Some(loan) = before else {
+        return share(claim.offered, 1_000_000, FIRST_SEEN.get());
+    };
+    let passed = now.since(loan.at).get();
+    let memory = DEMAND_MEMORY.get();
+    let expected = per_second(loan.demand, now.since(loan.at));
+    if claim.offered == 0 && expected >= SURPRISE {
+        return 0;
+    }
+    let faded = share(loan.demand, memory, memory.saturating_add(passed));
+    let fresh = share(claim.offered, 1_000_000, memory.saturating_add(passed));
+    faded.saturating_add(fresh)
+}
