@@ -3,7 +3,9 @@
 //!
 //! All Envoys run at once and are loaded in turn, round after round, so that a
 //! busy machine is busy for all of them alike; the median round counts. Envoy
-//! answers the requests itself.
+//! answers the requests itself. Behind the filter stands the real Ledger, in the
+//! bench's own process, so that leases are granted and renewed as they are in
+//! service; what a flush costs the filter is in its figures.
 //!
 //! `WEIR_COST_MODULES=name=path,...` adds modules; `WEIR_COST_ROUNDS` and
 //! `WEIR_COST_REQUESTS` (a round, per Envoy) change the effort.
@@ -24,6 +26,7 @@ use weir_tests::binaries;
 use weir_tests::envoy::Envoy;
 use weir_tests::envoy_config::{Filter, Setup};
 use weir_tests::http;
+use weir_tests::measure::{machine, number, percentile};
 use weir_tests::region::Region;
 use weir_tests::rules::{per_address, per_header, per_window};
 use weir_tests::wait::wait_until;
@@ -34,16 +37,24 @@ const LIMIT: u64 = 1_000_000_000_000;
 /// Connections that one Envoy is loaded over.
 const CONNECTIONS: u64 = 4;
 
-/// Keys that each connection goes through, one after the other.
+/// Keys that each connection goes through, one after the other: most requests
+/// of a round meet a key that is not in the processor's caches, and every flush
+/// is full.
 const KEYS: u64 = 2_500;
+
+/// As many where all keys stay leased from flush to flush.
+const KEYS_FEW: u64 = 25;
 
 struct Candidate {
     name: String,
+    keys: u64,
+    status: u16,
     envoy: Envoy,
-    /// Kept so that it goes on answering.
-    _region: Option<Region>,
+    region: Option<Region>,
     /// Time spent a request, one value a round, in nanoseconds.
     costs: Vec<u64>,
+    /// Messages to the region for a thousand requests, one value a round.
+    calls: Vec<f64>,
 }
 
 fn main() {
@@ -51,14 +62,12 @@ fn main() {
     let requests = number("WEIR_COST_REQUESTS", 20_000);
     let mut candidates = candidates();
     for candidate in &mut candidates {
-        cost(&mut candidate.envoy, requests);
+        // The first of each key is allowed by every rule.
+        drive_all(candidate, CONNECTIONS * candidate.keys, false);
     }
     for _ in 0..rounds {
         for candidate in &mut candidates {
-            let nanos = cost(&mut candidate.envoy, requests).as_nanos();
-            candidate
-                .costs
-                .push(u64::try_from(nanos).unwrap_or(u64::MAX) / requests.max(1));
+            candidate.round(requests);
         }
     }
     report(&candidates);
@@ -79,8 +88,20 @@ fn candidates() -> Vec<Candidate> {
             "weir, per header",
             vec![per_header("a", "x-api-key", LIMIT, 3_600)],
         ),
+        Candidate {
+            keys: KEYS_FEW,
+            ..ruled(
+                "weir, few headers",
+                vec![per_header("a", "x-api-key", LIMIT, 3_600)],
+            )
+        },
         ruled("weir, per address", vec![per_address("a", LIMIT, 3_600)]),
         ruled("weir, four rules", four_rules()),
+        Candidate {
+            keys: KEYS_FEW,
+            status: 429,
+            ..ruled("weir, denied", vec![per_header("a", "x-api-key", 1, 3_600)])
+        },
     ];
     let more = env::var("WEIR_COST_MODULES").unwrap_or_default();
     let more = more.split(',').filter_map(|pair| pair.split_once('='));
@@ -92,9 +113,12 @@ fn plain(name: &str, filter: Filter) -> Candidate {
     let envoy = Envoy::start(Setup::new(filter));
     Candidate {
         name: name.to_owned(),
+        keys: KEYS,
+        status: 200,
         envoy,
-        _region: None,
+        region: None,
         costs: Vec::new(),
+        calls: Vec::new(),
     }
 }
 
@@ -107,9 +131,12 @@ fn ruled(name: &str, rules: Vec<Rule>) -> Candidate {
     });
     Candidate {
         name: name.to_owned(),
+        keys: KEYS,
+        status: 200,
         envoy,
-        _region: Some(region),
+        region: Some(region),
         costs: Vec::new(),
+        calls: Vec::new(),
     }
 }
 
@@ -127,21 +154,40 @@ fn four_rules() -> Vec<Rule> {
     ]
 }
 
-fn cost(envoy: &mut Envoy, requests: u64) -> Duration {
-    let address = envoy.address();
-    let before = envoy.process().cpu_time();
-    thread::scope(|scope| {
-        for connection in 0..CONNECTIONS {
-            scope.spawn(move || drive(address, connection, requests / CONNECTIONS));
-        }
-    });
-    envoy.process().cpu_time().saturating_sub(before)
+impl Candidate {
+    /// Traffic that has been going for a while when it is measured, so that
+    /// leases are what they are in service.
+    fn round(&mut self, requests: u64) {
+        drive_all(self, requests / 2, true);
+        let calls = |region: &Region| region.call_count();
+        let called = self.region.as_ref().map_or(0, calls);
+        let before = self.envoy.process().cpu_time();
+        drive_all(self, requests, true);
+        let spent = self.envoy.process().cpu_time().saturating_sub(before);
+        let called = self.region.as_ref().map_or(0, calls) - called;
+        let nanos = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
+        self.costs.push(nanos / requests.max(1));
+        self.calls.push(called as f64 * 1e3 / requests as f64);
+    }
 }
 
-fn drive(address: SocketAddr, connection: u64, requests: u64) {
+/// Sends requests over all connections at once.
+fn drive_all(candidate: &Candidate, requests: u64, strict: bool) {
+    let address = candidate.envoy.address();
+    let (keys, status) = (candidate.keys, strict.then_some(candidate.status));
+    thread::scope(|scope| {
+        for connection in 0..CONNECTIONS {
+            scope.spawn(move || {
+                drive(address, connection, keys, requests / CONNECTIONS, status);
+            });
+        }
+    });
+}
+
+fn drive(address: SocketAddr, connection: u64, keys: u64, requests: u64, status: Option<u16>) {
     let mut stream = http::Connection::open(address).expect("Envoy takes connections");
     for n in 0..requests {
-        let key = format!("key-{connection}-{}", n % KEYS);
+        let key = format!("key-{connection}-{}", n % keys);
         let headers = [
             ("user-agent", "envoy-cost/1"),
             ("accept", "*/*"),
@@ -150,17 +196,24 @@ fn drive(address: SocketAddr, connection: u64, requests: u64) {
         let answer = stream
             .send(&http::get("/v1/things?id=7", &headers))
             .expect("Envoy answers");
-        assert_eq!(answer.status, 200, "{answer:?}");
+        assert!(
+            status.is_none_or(|status| status == answer.status),
+            "{answer:?}"
+        );
     }
 }
 
 fn report(candidates: &[Candidate]) {
     let bare = candidates.first().map_or(&[][..], |c| &c.costs);
+    println!("{}", machine());
     println!(
-        "{:<20} {:>11} {:>9} {:>22}",
-        "filter", "us/request", "added us", "added, quartiles"
+        "{:<20} {:>11} {:>9} {:>22} {:>12}",
+        "filter", "us/request", "added us", "added, quartiles", "calls/1000"
     );
-    for Candidate { name, costs, .. } in candidates {
+    for Candidate {
+        name, costs, calls, ..
+    } in candidates
+    {
         let added: Vec<f64> = costs
             .iter()
             .zip(bare)
@@ -168,31 +221,17 @@ fn report(candidates: &[Candidate]) {
             .collect();
         let all: Vec<f64> = costs.iter().map(|&cost| micros(cost)).collect();
         println!(
-            "{name:<20} {:>11.2} {:>9.2} {:>12.2} ..{:>8.2}",
-            quantile(&all, 2),
-            quantile(&added, 2),
-            quantile(&added, 1),
-            quantile(&added, 3),
+            "{name:<20} {:>11.2} {:>9.2} {:>12.2} ..{:>8.2} {:>12.1}",
+            percentile(&all, 50),
+            percentile(&added, 50),
+            percentile(&added, 25),
+            percentile(&added, 75),
+            percentile(calls, 50),
         );
     }
-}
-
-/// The value below which so many quarters of `values` lie.
-fn quantile(values: &[f64], quarters: usize) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().saturating_sub(1);
-    sorted.get(last * quarters / 4).copied().unwrap_or(0.0)
 }
 
 /// Nanoseconds as microseconds, for print.
 fn micros(nanos: u64) -> f64 {
     Duration::from_nanos(nanos).as_secs_f64() * 1e6
-}
-
-fn number(variable: &str, default: u64) -> u64 {
-    env::var(variable)
-        .ok()
-        .and_then(|value| value.parse().ok())
-        .unwrap_or(default)
 }

@@ -96,6 +96,21 @@ impl Aggregator {
         }
     }
 
+    /// Starts it again with other arguments, on the same address and data.
+    ///
+    /// # Panics
+    /// If it does not become ready.
+    pub fn restart_with(&mut self, arguments: &[&str]) {
+        self.arguments = arguments.iter().map(|&text| text.to_owned()).collect();
+        self.restart();
+    }
+
+    /// The running process's number; none while it is away.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::id)
+    }
+
     /// Starts it again on the same address and data, and returns once it is ready.
     ///
     /// # Panics

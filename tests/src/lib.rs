@@ -12,6 +12,11 @@
 //! | `rules` | rules as a test writes them |
 //! | `aggregator` | `weir serve` on a data directory and a rule file |
 //! | `envoy`, `envoy_config` | a real Envoy with the filter in it |
+//! | `counting` | an allocator that counts |
+//! | `measure` | medians, and time spent, for the benches |
+//! | `warm` | a source whose every key is leased |
+//! | `flush` | a source's flushes as they are on the wire |
+//! | `redis` | Debian's redis-server, for comparison |
 //! | `load` | many connections at once, and what they were answered |
 //!
 //! Everything blocks and nothing needs a runtime: a test is a straight line, and
@@ -29,13 +34,18 @@
 
 pub mod aggregator;
 pub mod binaries;
+pub mod counting;
 pub mod envoy;
 pub mod envoy_config;
+pub mod flush;
 pub mod http;
 pub mod load;
+pub mod measure;
 pub mod process;
 pub mod prom;
+pub mod redis;
 pub mod region;
 pub mod rules;
 pub mod upstream;
 pub mod wait;
+pub mod warm;

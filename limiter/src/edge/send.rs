@@ -28,6 +28,8 @@ impl Limiter {
         let mut asking = core::mem::take(&mut self.asking);
         self.stats.asks = self.stats.asks.saturating_add(1);
         self.claim(&mut asking, &mut request, now);
+        asking.clear();
+        self.asking = asking;
         Some(self.outgoing(&request, now))
     }
 
@@ -62,6 +64,10 @@ impl Limiter {
         });
         slots.append(&mut self.asking);
         self.claim(&mut slots, &mut request, now);
+        // Room for the next ones: to note a key must not allocate.
+        slots.clear();
+        slots.append(&mut self.dirty);
+        self.dirty = slots;
         let quiet = self
             .link
             .last_reply

@@ -6,7 +6,7 @@
 
 use ahash::RandomState;
 use alloc::vec::Vec;
-use hashbrown::HashMap;
+use hashbrown::{HashTable, hash_table::Entry};
 
 use super::{
     fair::{ample, level, share},
@@ -37,6 +37,8 @@ pub(super) struct KeyLoans {
     loans: Vec<Loan>,
     /// What they come to.
     sums: Sums,
+    /// The recall it was made after.
+    recalls: u32,
     /// When more was last wanted than there was.
     short: Option<Timestamp>,
     /// When the sources were first told that the key is crowded, of the times
@@ -48,44 +50,84 @@ pub(super) struct KeyLoans {
 
 /// All loans of a partition.
 pub(super) struct Loans {
-    by_key: HashMap<CounterKey, KeyLoans, RandomState>,
+    by_key: HashTable<(CounterKey, KeyLoans)>,
+    hash: RandomState,
+    /// How often all loans were recalled. Those made before are over, and go
+    /// when their key comes again or is swept: there may be too many to forget
+    /// at once.
+    recalls: u32,
+    /// The place that is swept next.
+    hand: usize,
 }
+
+/// Places looked at in one sweep: a millisecond or two.
+const SWEPT: usize = 4_096;
 
 impl Loans {
     pub(super) const fn new(hash: RandomState) -> Self {
         Self {
-            by_key: HashMap::with_hasher(hash),
+            by_key: HashTable::new(),
+            hash,
+            recalls: 0,
+            hand: 0,
         }
     }
 
     /// The loans on a key.
     pub(super) fn of(&mut self, key: CounterKey) -> &mut KeyLoans {
-        self.by_key.entry(key).or_default()
+        let (hash, recalls) = (&self.hash, self.recalls);
+        let fresh = || KeyLoans {
+            recalls,
+            ..KeyLoans::default()
+        };
+        let entry = self.by_key.entry(
+            hash.hash_one(key.0),
+            |(other, _)| *other == key,
+            |(other, _)| hash.hash_one(other.0),
+        );
+        let (_, state) = match entry {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(place) => place.insert((key, fresh())).into_mut(),
+        };
+        if state.recalls != recalls {
+            *state = fresh();
+        }
+        state
     }
 
     /// Millionths of hits of a key that are lent and not accounted for.
     pub(super) fn lent(&self, key: CounterKey, now: Timestamp) -> u64 {
-        self.by_key.get(&key).map_or(0, |state| {
+        let found = self
+            .by_key
+            .find(self.hash.hash_one(key.0), |(other, _)| *other == key);
+        let standing = found.filter(|(_, state)| state.recalls == self.recalls);
+        standing.map_or(0, |(_, state)| {
             let lent = state.loans.iter().map(|loan| loan.lent(now));
             lent.fold(0, u64::saturating_add)
         })
     }
 
     /// Forgets all loans of every key: new rules, new terms.
-    pub(super) fn recall(&mut self) {
-        self.by_key.clear();
+    pub(super) const fn recall(&mut self) {
+        self.recalls = self.recalls.wrapping_add(1);
     }
 
-    /// Forgets loans that are over.
-    pub(super) fn sweep(&mut self, now: Timestamp) {
-        self.by_key.retain(|_, state| {
-            let before = state.loans.len();
-            state.loans.retain(|loan| !loan.is_over(now));
-            if state.loans.len() != before {
-                state.sums = Sums::default();
+    /// Forgets loans that are over, some places at a time. Returns whether it
+    /// has come to the end of them.
+    pub(super) fn sweep(&mut self, now: Timestamp) -> bool {
+        let end = self.hand.saturating_add(SWEPT);
+        for place in self.hand..end.min(self.by_key.num_buckets()) {
+            let Ok(mut entry) = self.by_key.get_bucket_entry(place) else {
+                continue;
+            };
+            let (_, state) = entry.get_mut();
+            if state.recalls != self.recalls || state.is_over(now) {
+                entry.remove();
             }
-            !state.loans.is_empty() || state.contested(now) || state.told(now, cold::REMINDER)
-        });
+        }
+        let done = end >= self.by_key.num_buckets();
+        self.hand = if done { 0 } else { end };
+        done
     }
 }
 
@@ -118,6 +160,16 @@ impl KeyLoans {
         Some(terms)
     }
 
+    /// Forgets loans that are over; whether nothing is left to remember.
+    fn is_over(&mut self, now: Timestamp) -> bool {
+        let before = self.loans.len();
+        self.loans.retain(|loan| !loan.is_over(now));
+        if self.loans.len() != before {
+            self.sums = Sums::default();
+        }
+        self.loans.is_empty() && !self.contested(now) && !self.told(now, cold::REMINDER)
+    }
+
     /// Where the loan of a source stands, or where it belongs.
     fn place_of(&self, source: u64) -> Result<usize, usize> {
         self.loans.binary_search_by_key(&source, |loan| loan.source)
@@ -135,7 +187,13 @@ impl KeyLoans {
                     *known = loan;
                 }
             }
-            Err(place) => self.loans.insert(place.min(self.loans.len()), loan),
+            Err(place) => {
+                // Most keys have one source.
+                if self.loans.is_empty() {
+                    self.loans.reserve_exact(1);
+                }
+                self.loans.insert(place.min(self.loans.len()), loan);
+            }
         }
     }
 

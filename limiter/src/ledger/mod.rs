@@ -175,13 +175,15 @@ impl Ledger {
     }
 
     /// Forgets what no longer matters in one partition: spent counts, loans that
-    /// ran out, sources long silent. To be called for each partition in turn.
-    pub fn sweep(&mut self, partition: u32, now: Timestamp) {
-        if let Some(shard) = self.shards.get_mut(partition as usize) {
-            shard.sweep(&self.kinds, now);
-        }
+    /// ran out, sources long silent. To be called for each partition in turn, and
+    /// again for the same one if it returns that there is more: a full partition
+    /// is swept in steps, so that nobody waits long for one.
+    pub fn sweep(&mut self, partition: u32, now: Timestamp) -> bool {
+        let shard = self.shards.get_mut(partition as usize);
+        let more = shard.is_some_and(|shard| !shard.sweep(&self.kinds, now));
         self.sources.sweep(now);
         self.crowd.forget_before(now.before(SOURCE_MEMORY));
+        more
     }
 
     /// Writes one partition, as chunks that [`Self::restore`] takes one by one.

@@ -159,9 +159,13 @@ impl Shard {
             .map_or_else(Count::default, |slot| slot.count)
     }
 
-    /// Forgets counts that are spent, loans that ran out, and sources that have
-    /// long been silent.
-    pub(super) fn sweep(&mut self, kinds: &Kinds, now: Timestamp) {
+    /// Forgets some of the loans that ran out, and with the last of them counts
+    /// that are spent and sources that have long been silent. Returns whether it
+    /// has done all that.
+    pub(super) fn sweep(&mut self, kinds: &Kinds, now: Timestamp) -> bool {
+        if !self.loans.sweep(now) {
+            return false;
+        }
         self.slots.retain(|slot| {
             kinds
                 .get(slot.kind)
@@ -174,7 +178,7 @@ impl Shard {
         }
         self.marks
             .retain(|_, mark| now.since(mark.heard) < SEQUENCE_MEMORY);
-        self.loans.sweep(now);
+        true
     }
 
     /// Puts back a slot from a snapshot.

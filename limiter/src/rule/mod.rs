@@ -106,6 +106,9 @@ impl Rule {
     /// then admit nothing.
     pub fn local_quota(&self) -> Option<Quota> {
         let limit = NonZeroU64::new(self.local_cap)?;
+        if limit == self.quota.limit {
+            return Some(self.quota);
+        }
         let scaled = u128::from(self.quota.capacity()) * u128::from(limit.get())
             / u128::from(self.quota.limit.get());
         let burst = u64::try_from(scaled)

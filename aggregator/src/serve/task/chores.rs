@@ -8,8 +8,11 @@ use super::Task;
 use crate::store::Durability;
 
 /// Time between the sweeps of two partitions: all of them are swept in about
-/// ten seconds.
+/// ten seconds, or in half a minute if there are millions of loans.
 const SWEEP_EVERY: Duration = Duration::from_millis(150);
+
+/// Time between two steps of sweeping a partition that is too full for one.
+const SWEEP_ON_AFTER: Duration = Duration::from_millis(10);
 
 /// Which partition is swept next, and when.
 #[derive(Default)]
@@ -32,9 +35,12 @@ impl Task {
             return;
         }
         let now = self.clock.now();
-        self.ledger.sweep(self.sweep.next, now);
-        self.sweep.next = self.sweep.next.wrapping_add(1) % PARTITIONS;
-        self.sweep.due = uptime + SWEEP_EVERY;
+        if self.ledger.sweep(self.sweep.next, now) {
+            self.sweep.due = uptime + SWEEP_ON_AFTER;
+        } else {
+            self.sweep.next = self.sweep.next.wrapping_add(1) % PARTITIONS;
+            self.sweep.due = uptime + SWEEP_EVERY;
+        }
     }
 
     /// Brings the gauges up to date.
