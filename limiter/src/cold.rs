@@ -1,13 +1,15 @@
 //! Cold credit: what a source may admit of a key that it has never asked about.
 //!
-//! Most keys are met once in a while and never come near their limit. To ask
-//! about each before its first request would make that request wait. So a source
-//! may admit the first few hits of a key unasked, provided that the region has
-//! told it lately which keys are crowded and this is not among them.
+//! Most keys are met once in a while and never come near their limit. Where a
+//! request can wait for the region's answer it does, once, and a source admits
+//! unasked only what the rule's tolerance allows ([`within`]).
 //!
-//! The region keeps that safe: until every source must have heard that a key is
-//! crowded it lends nothing of what all of them together could admit unasked
-//! ([`reserve`]).
+//! Where it cannot, being too far away, that would turn the first request of
+//! every key away. So such a source may admit the first few hits of a key unasked,
+//! provided that the region has told it lately which keys are crowded and this is
+//! not among them. The region keeps that safe: until every source must have heard
+//! that a key is crowded it lends nothing of what all of them together could admit
+//! unasked ([`reserve`]).
 
 use crate::time::Micros;
 
@@ -15,7 +17,7 @@ use crate::time::Micros;
 const HITS_MAX: u64 = 2;
 
 /// The part of a limit that all sources together may admit unasked.
-const PART: u64 = 2;
+const PART: u64 = 4;
 
 /// That part when each may admit more than one hit.
 const PART_OF_MORE: u64 = 8;
@@ -31,7 +33,15 @@ pub(crate) const NOTICE: Micros = Micros::from_millis(2_100);
 /// know; they remember it for longer.
 pub(crate) const REMINDER: Micros = Micros::from_secs(40);
 
-/// Hits that one of `sources` may admit unasked.
+/// Hits that one of `sources` may admit unasked within a tolerance of so many
+/// millionths of the limit.
+pub(crate) fn within(limit: u64, tolerance_ppm: u32, sources: u32) -> u64 {
+    let tolerance = u128::from(limit) * u128::from(tolerance_ppm) / 1_000_000;
+    let part = tolerance / u128::from(sources.max(1));
+    u64::try_from(part).unwrap_or(u64::MAX).min(HITS_MAX)
+}
+
+/// Hits that one of `sources` may admit unasked that is too far away to ask.
 pub(crate) fn credit(limit: u64, sources: u32) -> u64 {
     let parts = |part: u64| part.saturating_mul(u64::from(sources.max(1)));
     if limit < parts(PART) {
@@ -41,15 +51,15 @@ pub(crate) fn credit(limit: u64, sources: u32) -> u64 {
     }
 }
 
-/// Hits that all of them may.
-pub(crate) fn reserve(limit: u64, sources: u32) -> u64 {
-    credit(limit, sources).saturating_mul(u64::from(sources))
+/// Hits that those who are too far away may together: `impatient` of `sources`.
+pub(crate) fn reserve(limit: u64, sources: u32, impatient: u32) -> u64 {
+    credit(limit, sources).saturating_mul(u64::from(impatient.min(sources)))
 }
 
 /// Hits that are left beyond the reserve when a key is first called crowded: as
 /// many as go while the word spreads, where a limit is large enough for that.
-pub(crate) fn margin(limit: u64, sources: u32) -> u64 {
-    let early = (limit / 2).saturating_sub(reserve(limit, sources).saturating_mul(4));
+pub(crate) fn margin(limit: u64, reserve: u64) -> u64 {
+    let early = (limit / 2).saturating_sub(reserve.saturating_mul(4));
     early.max(limit / 16)
 }
 
@@ -58,13 +68,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_sources_together_get_half_of_the_limit_at_the_most() {
+    fn all_sources_together_get_a_quarter_of_the_limit_at_the_most() {
         for (limit, sources) in [(100, 20), (100, 25), (100, 26), (1_000, 20), (7, 3), (1, 1)] {
             assert!(
-                reserve(limit, sources) * PART <= limit,
+                reserve(limit, sources, sources) * PART <= limit,
                 "{limit} over {sources}"
             );
         }
+    }
+
+    #[test]
+    fn a_fleet_that_can_wait_needs_no_reserve() {
+        assert_eq!(reserve(1_000, 20, 0), 0);
+        assert_eq!(within(1_000, 20_000, 20), 1);
+        assert_eq!(within(100, 20_000, 20), 0);
     }
 
     #[test]

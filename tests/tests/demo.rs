@@ -15,7 +15,7 @@ fn start(folder: &Path) -> Child {
     let said = fs::File::create(folder.join("said")).expect("a file");
     Command::new(env!("CARGO_BIN_EXE_demo"))
         .env("WEIR_BIN", binaries::weir())
-        .env("DEMO_SECONDS", "30")
+        .env("DEMO_SECONDS", "40")
         .env("TMPDIR", folder)
         .stdin(Stdio::null())
         .stderr(said.try_clone().expect("the file twice"))

@@ -15,6 +15,9 @@ use crate::{
 /// One hit, in tokens.
 pub(super) const HIT: i64 = 1_000_000;
 
+/// No rate of requests is taken from less time than this, in microseconds.
+const SHORTEST: u64 = 200_000;
+
 /// One key's state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
@@ -175,7 +178,7 @@ impl Entry {
         if !self.shared || self.claim.open || now < self.lease.quiet {
             return false;
         }
-        let passed = now.since(self.claim.at).get().max(1_000_000);
+        let passed = now.since(self.claim.at).get().max(SHORTEST);
         let due = u128::from(self.claim.offered) * u128::from(rtt.get()) * 2 / u128::from(passed);
         let low = i64::try_from(due.saturating_add(1))
             .unwrap_or(i64::MAX)

@@ -50,6 +50,8 @@ pub(super) struct Circumstances<'a> {
     pub(super) waited: bool,
     /// Whether it will not wait (any longer).
     pub(super) impatient: bool,
+    /// Whether the region knows that this source is too far away to wait.
+    pub(super) far: bool,
     /// Which keys are crowded.
     pub(super) crowd: &'a Crowd,
 }
@@ -125,7 +127,12 @@ fn lent(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> An
 /// Whether the key is known not to be crowded, and what this source has not yet
 /// reported of it is within the cold credit.
 fn has_cold_credit(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> bool {
-    let credit = cold::credit(rule.quota.capacity(), at.sources);
+    let limit = rule.quota.capacity();
+    let credit = if at.far {
+        cold::credit(limit, at.sources)
+    } else {
+        cold::within(limit, rule.tolerance_ppm, at.sources)
+    };
     let used = entry.report.unacked.saturating_add(cost);
     used <= credit && at.crowd.is_clear(entry.key, at.now)
 }

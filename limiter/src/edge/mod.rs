@@ -56,6 +56,7 @@ pub struct Limiter {
     /// Sources that the region knows of.
     sources: u32,
     crowd: Crowd,
+    far: Far,
     /// The region's clock in the latest reply.
     heard_us: u64,
 }
@@ -106,6 +107,18 @@ pub enum ReplyError {
 /// What a client is told to wait whose request could not wait for the region.
 const LATE_RETRY: Micros = Micros::from_secs(1);
 
+/// Whether requests cannot wait for the region: some rule's patience ends before
+/// an answer can come.
+#[derive(Default)]
+struct Far {
+    /// The shortest patience of all rules; none if no rule ever asks.
+    hold_min: Option<Micros>,
+    /// What the region was last told.
+    told: bool,
+    /// What it has answered to.
+    known: bool,
+}
+
 /// One rule's part in a decision.
 struct Part {
     hit: Hit,
@@ -125,6 +138,7 @@ impl Limiter {
             table: Table::new(RandomState::with_seeds(a, b, c, d), settings.keys_max),
             crowd: Crowd::new(RandomState::with_seeds(b, c, d, a)),
             heard_us: 0,
+            far: Far::default(),
             identity,
             settings,
             rules: Arc::new(RuleSet::empty()),
@@ -159,6 +173,9 @@ impl Limiter {
             };
             entry.claim.answered = false;
         }
+        let asks =
+            |rule: &&Rule| rule.scope != Scope::Pop && rule.consistency == Consistency::Leased;
+        self.far.hold_min = rules.rules().filter(asks).map(|rule| rule.hold).min();
         self.rules = rules;
     }
 
@@ -190,6 +207,7 @@ impl Limiter {
             sources: self.sources,
             waited: weighing != Weighing::First,
             impatient: false,
+            far: self.far.known,
             crowd: &self.crowd,
         };
         let current = Arc::ptr_eq(&query.rules, &self.rules);

@@ -86,6 +86,7 @@ impl Limiter {
 
     fn message(&mut self, now: Timestamp) -> SyncRequest {
         self.message = self.message.saturating_add(1);
+        self.far.told = self.far.hold_min.is_some_and(|hold| hold <= self.link.rtt);
         SyncRequest {
             source: self.identity.source,
             message: self.message,
@@ -95,6 +96,7 @@ impl Limiter {
             batches: Vec::new(),
             claims: Vec::new(),
             heard_us: self.heard_us,
+            impatient: self.far.told,
         }
     }
 

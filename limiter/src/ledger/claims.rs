@@ -74,14 +74,12 @@ impl Ledger {
     /// Answers claims: one lease group for each claim group whose rule is known.
     pub(super) fn lend(
         &mut self,
-        source: u64,
-        message: u64,
-        groups: &[ClaimGroup],
+        request: &SyncRequest,
         sources: u32,
         now: Timestamp,
     ) -> Vec<LeaseGroup> {
-        let mut leases = Vec::with_capacity(groups.len());
-        for group in groups {
+        let mut leases = Vec::with_capacity(request.claims.len());
+        for group in &request.claims {
             let mut lease = LeaseGroup {
                 rule: group.rule,
                 ..LeaseGroup::default()
@@ -96,11 +94,10 @@ impl Ledger {
             };
             let mut answered = Vec::with_capacity(group.keys.len());
             for (place, key) in keys(&group.keys).enumerate() {
-                let mut claim = claim(source, message, group, place);
-                claim.impatient = self.sources.note_patience(&claim);
+                let claim = claim(request, group, place);
                 if let Some((count, terms)) = self.answer(rule, key, &claim, sources, now) {
                     answered.extend_from_slice(&key.to_bytes());
-                    push(&mut lease, &terms, rule, &count, now);
+                    push(&mut lease, &terms, rule, &count, &claim, now);
                 }
             }
             lease.keys = answered.into();
@@ -126,16 +123,21 @@ impl Ledger {
         let loans = shard.loans.of(key);
         let limit = rule.quota.capacity();
         let (lent, covered) = loans.lent_and_covered(state.freed, now);
-        let reserve = cold::reserve(limit, sources).saturating_mul(HIT);
-        let least = reserve
-            .saturating_sub(covered)
-            .saturating_add(cold::margin(limit, sources).saturating_mul(HIT));
+        let reserve = cold::reserve(limit, sources, self.sources.impatient());
+        let margin = cold::margin(limit, reserve).saturating_mul(HIT);
+        let reserve = reserve.saturating_mul(HIT);
+        let least = reserve.saturating_sub(covered).saturating_add(margin);
         let left = i128::from(state.room) - i128::from(lent);
         if left <= i128::from(least) && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         if !loans.is_known_crowded(now) {
-            let own = cold::credit(limit, sources).saturating_mul(HIT);
+            let own = if claim.impatient {
+                cold::credit(limit, sources)
+            } else {
+                0
+            };
+            let own = own.saturating_mul(HIT);
             state.reserve = reserve.saturating_sub(own);
         }
         let own = Own {
@@ -172,28 +174,37 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
     }
 }
 
-fn claim(source: u64, message: u64, group: &ClaimGroup, place: usize) -> Claim {
+fn claim(request: &SyncRequest, group: &ClaimGroup, place: usize) -> Claim {
     let value = |column: &Vec<u64>| column.get(place).copied().unwrap_or(0);
     let hits = |column: &Vec<u64>| value(column).saturating_mul(HIT);
     Claim {
-        source,
-        message,
+        source: request.source,
+        message: request.message,
         held: value(&group.held_micro),
         unreported: hits(&group.unreported),
         offered: hits(&group.offered),
         wanted: hits(&group.wanted),
         waiting: hits(&group.waiting),
-        impatient: false,
+        impatient: request.impatient,
     }
 }
 
-fn push(lease: &mut LeaseGroup, terms: &Terms, rule: &Rule, count: &Count, now: Timestamp) {
+fn push(
+    lease: &mut LeaseGroup,
+    terms: &Terms,
+    rule: &Rule,
+    count: &Count,
+    claim: &Claim,
+    now: Timestamp,
+) {
     lease.tokens_micro.push(terms.tokens);
     lease.rate_micro.push(terms.rate);
     lease.ttl_ms.push(terms.ttl.get() / 1_000);
     lease.quiet_ms.push(terms.quiet.as_millis_ceil());
     lease.share_micro.push(terms.share);
-    lease.remaining.push(count.remaining(&rule.quota, now));
+    let unreported = claim.unreported / HIT;
+    let remaining = count.remaining(&rule.quota, now).saturating_sub(unreported);
+    lease.remaining.push(remaining);
     lease
         .reset_ms
         .push(count.reset_after(&rule.quota, now).as_millis_ceil());

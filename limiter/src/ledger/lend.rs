@@ -37,7 +37,7 @@ const SPARE: u64 = 3 * HIT;
 const SPARE_PART: u64 = 12;
 
 /// The same where requests do not wait.
-const SPARE_PART_IMPATIENT: u64 = 4;
+const SPARE_PART_IMPATIENT: u64 = 2;
 
 /// For how long a source keeps tokens when there is little left.
 const HELD: Micros = Micros::from_millis(1_100);
@@ -48,12 +48,6 @@ const QUIET: Micros = Micros::from_secs(1);
 /// The shortest time that one who is paid as it comes in is kept from asking
 /// while there is a flood.
 const QUIET_MIN: Micros = Micros::from_millis(100);
-
-/// The same when nothing was left for the others.
-const QUIET_SPENT: Micros = Micros::from_millis(250);
-
-/// The longest it is while more becomes free all the time.
-const QUIET_MAX: Micros = Micros::from_millis(2_500);
 
 /// The longest a source is kept from asking when nobody has anything to give
 /// back.
@@ -113,6 +107,8 @@ pub(super) struct Standing {
     pub(super) demand: u64,
     /// Whether its requests do not wait for an answer.
     pub(super) impatient: bool,
+    /// How long it had been told not to ask.
+    pub(super) turn: Micros,
     /// Everybody's, its own with them.
     pub(super) all_demand: u64,
     /// Whether more has been wanted lately than there was.
@@ -143,7 +139,8 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
         .max(free / standing.sources.max(1).saturating_mul(2))
         .min(most);
     let need = need(standing, own, free);
-    let mut terms = if fair >= need {
+    let has_to_wait = need == 0 && (free < HIT || pays_ahead(state, standing));
+    let mut terms = if fair >= need && !has_to_wait {
         Terms {
             tokens: need,
             ttl: if standing.impatient {
@@ -220,7 +217,11 @@ fn need(standing: &Standing, own: &Own, free: u64) -> u64 {
         (true, true) => least,
         (true, false) => 0,
     };
-    let likely = per_second(standing.demand, HORIZON).saturating_add(spare);
+    let mut likely = per_second(standing.demand, HORIZON).saturating_add(spare);
+    if standing.impatient && !standing.contested {
+        // It may just have begun: what came is the least that comes again.
+        likely = likely.max(own.offered.saturating_mul(2));
+    }
     own.wanted
         .saturating_add(likely.saturating_add(HIT / 2) / HIT * HIT)
 }
@@ -246,11 +247,8 @@ fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
 fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     let ours = |amount: u64| share(amount, standing.demand, standing.all_demand);
     let likely = per_second(standing.demand, TTL_SCARCE);
-    let likely = if standing.impatient {
-        likely.max(HIT)
-    } else {
-        likely
-    };
+    let ahead = standing.impatient || pays_ahead(state, standing);
+    let likely = if ahead { likely.max(HIT) } else { likely };
     let held = if likely >= HIT {
         own.held
             .min(free)
@@ -273,25 +271,26 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     } else {
         part
     };
-    // Who cannot wait needs a token before the request comes.
-    let ahead = if standing.impatient && own.offered > 0 && held < HIT {
+    let next = if ahead && own.offered > 0 && held < HIT {
         HIT
     } else {
         0
     };
-    let wanted = own.wanted.max(ahead).min(pool / HIT * HIT);
+    let wanted = own.wanted.max(next).min(pool / HIT * HIT);
     let tokens = held.saturating_add(part.max(wanted));
     let tokens = if lasting { tokens } else { tokens / HIT * HIT };
-    let left = free.saturating_sub(tokens);
+    let left = free.saturating_sub(tokens) >= HIT;
+    let (ttl, quiet) = if lasting {
+        (TTL_SCARCE, quiet_paid(state, standing, left))
+    } else {
+        let quiet = quiet(state, standing, own, left);
+        (until_used(standing).max(quiet), quiet)
+    };
     Terms {
         tokens,
         rate: if lasting { rate } else { 0 },
-        ttl: if lasting {
-            TTL_SCARCE
-        } else {
-            until_used(standing)
-        },
-        quiet: quiet(state, standing, lasting, left >= HIT),
+        ttl,
+        quiet,
         share: ours(state.limit_rate).max(1),
     }
 }
@@ -307,30 +306,57 @@ fn until_used(standing: &Standing) -> Micros {
         .min(TTL_AMPLE)
 }
 
-/// How long it is of no use to ask. For who is paid as it comes in: until the
-/// next flush, or the sooner the more of all requests are its own, for the others
-/// may leave something. Else until enough will have become free for one of those
-/// who ask; or until the books say so, if nothing is out on loan.
-fn quiet(state: &State, standing: &Standing, paid: bool, left: bool) -> Micros {
-    let flooded = paid && standing.all_demand >= state.freed.saturating_mul(2);
-    if left && !flooded {
+/// Whether a source gets its next token before it asks: while it wants twice what
+/// it can have, and the tokens that then lie idle until each source has its next
+/// request are not far from the tolerance.
+fn pays_ahead(state: &State, standing: &Standing) -> bool {
+    let all = standing.sources.saturating_mul(HIT);
+    let idle = share(all, standing.rate, standing.demand);
+    let flooded = standing.demand >= standing.rate.saturating_mul(2);
+    standing.rate > 0 && flooded && idle <= state.tolerance.saturating_mul(2)
+}
+
+/// Whether twice as much is wanted as becomes free.
+const fn is_flooded(state: &State, standing: &Standing) -> bool {
+    standing.all_demand >= state.freed.saturating_mul(2)
+}
+
+/// How long it is of no use to ask for who is paid as it comes in: until the next
+/// flush, or the sooner the more of all requests are its own, for the others may
+/// leave something.
+fn quiet_paid(state: &State, standing: &Standing, left: bool) -> Micros {
+    let others = standing.all_demand.saturating_sub(standing.demand);
+    let soon = Micros::new(share(TTL_SCARCE.get(), others, standing.all_demand));
+    match (left, is_flooded(state, standing)) {
+        (true, false) => Micros::ZERO,
+        _ if others == 0 => TTL_SCARCE,
+        _ => soon.max(QUIET_MIN),
+    }
+}
+
+/// How long it is of no use to ask for everybody else: until it is the source's
+/// turn. All of them together ask twice for each hit that becomes free; a flush
+/// does not put a turn off. Until the books say so, if nothing is out on loan.
+fn quiet(state: &State, standing: &Standing, own: &Own, left: bool) -> Micros {
+    if pays_ahead(state, standing) {
+        return TTL_SCARCE;
+    }
+    if left {
         return Micros::ZERO;
     }
-    if paid {
-        let others = standing.all_demand.saturating_sub(standing.demand);
-        let soon = share(TTL_SCARCE.get(), others, standing.all_demand);
-        return match (others, left) {
-            (0, _) => TTL_SCARCE,
-            (_, true) => Micros::new(soon).max(QUIET_MIN),
-            (_, false) => Micros::new(soon).max(QUIET_SPENT),
+    if state.freed == 0 {
+        return match state.wait {
+            wait if standing.lent == 0 && wait > Micros::ZERO => wait.min(QUIET_HOPELESS),
+            _ => QUIET,
         };
     }
-    if standing.lent == 0 && state.freed == 0 && state.wait > Micros::ZERO {
-        return state.wait.min(QUIET_HOPELESS);
-    }
-    let turns = standing.sources.saturating_mul(1_000_000);
-    match state.freed.saturating_mul(4) {
-        0 => QUIET,
-        freed => Micros::new(share(HIT, turns, freed)).min(QUIET_MAX),
+    let turns = standing.sources.saturating_mul(HIT);
+    let round = share(1_000_000, turns, state.freed.saturating_mul(2));
+    let gap = share(HIT, 1_000_000, standing.demand);
+    let turn = Micros::new(round.saturating_sub(gap)).min(TTL_AMPLE);
+    if own.wanted == 0 {
+        turn.min(standing.turn)
+    } else {
+        turn
     }
 }

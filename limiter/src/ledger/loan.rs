@@ -14,6 +14,13 @@ const GRACE: Micros = Micros::from_millis(2_500);
 /// How fast an estimate of demand follows what is reported.
 const DEMAND_MEMORY: Micros = Micros::from_millis(1_500);
 
+/// So many hits tell what a demand is; where they are rare, it is remembered for
+/// longer.
+const DEMAND_HITS: u64 = 3 * HIT;
+
+/// How long it is remembered at the most.
+const DEMAND_MEMORY_MAX: Micros = Micros::from_secs(10);
+
 /// What a source has spent longer ago than this it has reported.
 const REPORTED: Micros = Micros::from_millis(1_100);
 
@@ -115,6 +122,11 @@ impl Loan {
         }
     }
 
+    /// How long its source is still kept from asking.
+    pub(super) fn quiet(&self, now: Timestamp) -> Micros {
+        self.at.after(self.terms.quiet).since(now)
+    }
+
     fn is_live(&self, now: Timestamp) -> bool {
         now.since(self.at) < self.terms.ttl
     }
@@ -161,11 +173,17 @@ fn demand_after(before: Option<&Loan>, claim: &Claim, now: Timestamp) -> u64 {
         return share(claim.offered, 1_000_000, FIRST_SEEN.get());
     };
     let passed = now.since(loan.at).get();
-    let memory = DEMAND_MEMORY.get();
     let expected = per_second(loan.demand, now.since(loan.at));
     if claim.offered == 0 && expected >= SURPRISE {
         return 0;
     }
+    let as_before = claim.offered <= expected.saturating_mul(2).saturating_add(2 * HIT);
+    let memory = if as_before {
+        let few = share(DEMAND_HITS, 1_000_000, loan.demand);
+        few.clamp(DEMAND_MEMORY.get(), DEMAND_MEMORY_MAX.get())
+    } else {
+        DEMAND_MEMORY.get()
+    };
     let faded = share(loan.demand, memory, memory.saturating_add(passed));
     let fresh = share(claim.offered, 1_000_000, memory.saturating_add(passed));
     faded.saturating_add(fresh)

@@ -225,6 +225,7 @@ impl KeyLoans {
             rate,
             demand,
             impatient,
+            turn: before.map_or(Micros::ZERO, |loan| loan.quiet(now)),
             all_demand: others.demand.saturating_add(demand),
             contested: self.contested(now),
             sources: others.loans.saturating_add(1),

@@ -119,7 +119,7 @@ impl Ledger {
     /// Counts a source's message and answers it, or refuses it whole.
     pub fn sync(
         &mut self,
-        request: SyncRequest,
+        mut request: SyncRequest,
         now: Timestamp,
         journal: &mut dyn Journal,
     ) -> Result<SyncReply, SyncError> {
@@ -132,21 +132,16 @@ impl Ledger {
             ..SyncReply::default()
         };
         let empty = self.is_empty();
-        self.sources.hear(request.source, empty, now);
-        for batch in request.batches {
+        self.sources
+            .hear(request.source, request.impatient, empty, now);
+        for batch in core::mem::take(&mut request.batches) {
             reply
                 .acks
                 .push(self.count(request.source, batch, now, journal));
         }
         reply.sources = self.sources.expected(now);
         if request.rules_revision == self.rules.revision {
-            reply.leases = self.lend(
-                request.source,
-                request.message,
-                &request.claims,
-                reply.sources,
-                now,
-            );
+            reply.leases = self.lend(&request, reply.sources, now);
             let heard = Timestamp::from_micros(request.heard_us);
             let (crowded, more) = self.crowd.since(heard);
             reply.crowded = crowded.into();

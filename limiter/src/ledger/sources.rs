@@ -4,7 +4,6 @@
 use ahash::RandomState;
 use hashbrown::HashMap;
 
-use super::loan::Claim;
 use crate::time::{Micros, Timestamp};
 
 /// How long after it was last heard of a source counts as there.
@@ -28,7 +27,10 @@ pub(super) struct Sources {
     heard: HashMap<u64, Source, RandomState>,
     /// When the first message came, and whether the books were empty then.
     first: Option<(Timestamp, bool)>,
+    /// When the latest of those known now was first heard of.
+    newest: Timestamp,
     swept: Timestamp,
+    impatient: u32,
 }
 
 struct Source {
@@ -42,33 +44,38 @@ impl Sources {
         Self {
             heard: HashMap::with_hasher(hash),
             first: None,
+            newest: Timestamp::from_micros(0),
             swept: Timestamp::from_micros(0),
+            impatient: 0,
         }
     }
 
     /// Takes note of a message.
-    pub(super) fn hear(&mut self, source: u64, empty: bool, now: Timestamp) {
+    pub(super) fn hear(&mut self, source: u64, impatient: bool, empty: bool, now: Timestamp) {
         self.first.get_or_insert((now, empty));
-        let known = self.heard.entry(source).or_insert(Source {
-            at: now,
-            impatient: false,
+        let newest = &mut self.newest;
+        let known = self.heard.entry(source).or_insert_with(|| {
+            *newest = now;
+            Source {
+                at: now,
+                impatient: false,
+            }
         });
         known.at = now;
+        match (known.impatient, impatient) {
+            (false, true) => self.impatient = self.impatient.saturating_add(1),
+            (true, false) => self.impatient = self.impatient.saturating_sub(1),
+            _ => {}
+        }
+        known.impatient = impatient;
         if now.since(self.swept) >= SWEEP_EVERY {
             self.sweep(now);
         }
     }
 
-    /// Whether the requests of a claim's source do not wait. It shows when they
-    /// run short.
-    pub(super) fn note_patience(&mut self, claim: &Claim) -> bool {
-        let Some(source) = self.heard.get_mut(&claim.source) else {
-            return false;
-        };
-        if claim.wanted > 0 {
-            source.impatient = claim.waiting == 0;
-        }
-        source.impatient
+    /// How many of them are too far away for their requests to wait.
+    pub(super) const fn impatient(&self) -> u32 {
+        self.impatient
     }
 
     /// Forgets those that are gone.
@@ -76,6 +83,12 @@ impl Sources {
         self.swept = now;
         self.heard
             .retain(|_, source| now.since(source.at) < SOURCE_MEMORY);
+        let impatient = self
+            .heard
+            .values()
+            .filter(|source| source.impatient)
+            .count();
+        self.impatient = u32::try_from(impatient).unwrap_or(u32::MAX);
     }
 
     /// Sources heard of in the last half minute, as of now.
@@ -97,8 +110,13 @@ impl Sources {
         if !empty || passed < TOO_SOON {
             return u32::MAX;
         }
-        let scaled = u64::from(heard).saturating_mul(LEARNING_EMPTY.get());
-        let careful = scaled.saturating_mul(3) / passed.get().saturating_mul(2).max(1);
+        // As many again in the time that is left, and half as many to be careful;
+        // or as many as could have kept silent since the latest new one.
+        let all = LEARNING_EMPTY.get();
+        let scaled = u64::from(heard).saturating_mul(all).saturating_mul(3);
+        let scaled = scaled / passed.get().saturating_mul(2).max(1);
+        let silent = all.saturating_mul(3) / now.since(self.newest).get().max(1);
+        let careful = scaled.min(u64::from(heard).saturating_add(silent));
         u32::try_from(careful).unwrap_or(u32::MAX)
     }
 }

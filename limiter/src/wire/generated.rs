@@ -23,6 +23,10 @@ pub struct SyncRequest {
     /// `now_us` of the latest reply it has taken in; 0: none yet.
     #[prost(uint64, tag = "8")]
     pub heard_us: u64,
+    /// Whether its requests cannot wait for an answer: it is further away than one
+    /// of its rules lets them wait.
+    #[prost(bool, tag = "9")]
+    pub impatient: bool,
 }
 /// What a source counted in one partition. Counts whole or not at all. A source
 /// has one batch of a partition under way at a time, and sends it again,

@@ -8,7 +8,7 @@
 //! what the region has on disk. The last lines say whether they agree, and so does
 //! the exit code: 0 they do, 1 they do not, 130 it was interrupted.
 //!
-//! `DEMO_SECONDS` (default 45, at least 30) is how long it may take, building
+//! `DEMO_SECONDS` (default 45, at least 40) is how long it may take, building
 //! excluded. `DEMO_BREAK=data` deletes the data directory while the aggregator is
 //! down, to show that the demo can fail.
 

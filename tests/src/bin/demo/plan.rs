@@ -13,7 +13,7 @@ pub(crate) const WORKERS: u32 = 2;
 const SECONDS_DEFAULT: u64 = 45;
 
 /// What a machine needs to start four processes and to see whole windows.
-const SECONDS_MIN: u64 = 30;
+const SECONDS_MIN: u64 = 40;
 
 /// A rule of the demo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,9 @@ impl Limits {
 /// The demo, in time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Plan {
-    /// Length of a window, in whole seconds.
+    /// Length of a window, in whole seconds: several flushes, since what is
+    /// lent to a worker that falls silent comes back to the others only by
+    /// the second.
     pub(crate) window_s: u64,
     /// Whole windows in which the first limit is watched.
     pub(crate) share_windows: u64,
@@ -121,8 +123,8 @@ impl Plan {
             Ok(other) => return Err(format!("DEMO_BREAK is `{other}`, must be `data`")),
         };
         Ok(Self {
-            window_s: (seconds / 11).clamp(2, 10),
-            share_windows: if seconds < 40 { 1 } else { 2 },
+            window_s: (seconds / 11).clamp(4, 10),
+            share_windows: if seconds < 45 { 1 } else { 2 },
             deadline: Instant::now() + Duration::from_secs(seconds),
             lose_data,
         })
