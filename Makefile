@@ -108,9 +108,17 @@ demo: setup wasm ## three Envoys and one limit; DEMO_SECONDS=60 for longer
 accuracy: ## simulated fleets beside one exact limiter
 	cargo run --locked --release -p simulator --example simulate -- tests/cases/accuracy.json
 
+# Redis is measured, too, where `redis-server` is installed.
+BENCHES := decide size envoy_cost flushes books
+BENCH ?= $(BENCHES)
+
 .PHONY: bench
-bench: setup wasm ## what the filter costs Envoy
-	cargo bench --locked -p weir-tests --bench envoy_cost
+bench: setup wasm ## every bench, or one: make bench BENCH=decide
+	cargo build --locked --release -p aggregator
+	mkdir -p $(TARGET)/tmp
+	for bench in $(BENCH); do \
+	  TMPDIR="$(abspath $(TARGET))/tmp" cargo bench --locked -p weir-tests --bench $$bench; \
+	done
 
 .PHONY: clean
 clean: ## what was built; the tools in .cache/ stay

@@ -1,7 +1,6 @@
 //! Debian's `redis-server`, as a yardstick: started on a fresh directory, spoken
 //! to in its own protocol.
 
-use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
@@ -16,7 +15,7 @@ use crate::wait::{PATIENCE, wait_for};
 pub struct Redis {
     address: SocketAddr,
     _process: Process,
-    folder: TempDir,
+    _folder: TempDir,
 }
 
 /// One connection to it.
@@ -50,7 +49,7 @@ impl Redis {
         let redis = Self {
             address,
             _process: process,
-            folder,
+            _folder: folder,
         };
         wait_for("redis answers", || {
             let mut client = redis.connect().ok()?;
@@ -68,16 +67,6 @@ impl Redis {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Client(BufReader::new(stream)))
-    }
-
-    /// Bytes of its log on disk.
-    #[must_use]
-    pub fn log_bytes(&self) -> u64 {
-        let files = fs::read_dir(self.folder.path().join("appendonlydir"));
-        let files = files.into_iter().flatten().filter_map(Result::ok);
-        files
-            .filter_map(|file| Some(file.metadata().ok()?.len()))
-            .sum()
     }
 }
 

@@ -50,6 +50,7 @@ pub struct Warm {
     pub counters: Vec<CounterKey>,
     /// The present.
     pub now: Timestamp,
+    ledger: Ledger,
 }
 
 /// A log that nobody reads.
@@ -91,7 +92,14 @@ impl Warm {
             keys,
             counters,
             now,
+            ledger,
         }
+    }
+
+    /// A second later: carries the flush that is due to the region and back.
+    pub fn flush(&mut self) {
+        self.now = self.now.after(Micros::from_secs(1));
+        exchange(&mut self.limiter, &mut self.ledger, self.now);
     }
 
     /// What a request asks, to be aimed at a key.
