@@ -3,14 +3,13 @@
 use alloc::vec::Vec;
 
 use super::{
-    Ledger, SyncError,
+    Ledger, SyncError, crowd,
     fair::share,
     lend::{self, HIT, Own, State, Terms},
     loan::Claim,
     shard::keys,
 };
 use crate::{
-    cold,
     count::Count,
     key::{CounterKey, PARTITIONS, RuleId},
     quota::Algorithm,
@@ -94,6 +93,7 @@ impl Ledger {
             let Some(rule) = rule else {
                 continue;
             };
+            self.claimed.insert(RuleId(group.rule));
             let mut answered = Vec::with_capacity(group.keys.len());
             for (place, key) in keys(&group.keys).enumerate() {
                 let mut claim = claim(source, message, group, place);
@@ -121,19 +121,13 @@ impl Ledger {
         let count = shard.count_of(key);
         let mut state = state(rule, &count, claim.wanted, now);
         let loans = shard.loans.of(key);
-        let limit = rule.quota.capacity();
         let (lent, covered) = loans.lent_and_covered(state.freed, now);
-        let reserve = cold::reserve(limit, sources).saturating_mul(HIT);
-        let least = reserve
-            .saturating_sub(covered)
-            .saturating_add(cold::margin(limit, sources).saturating_mul(HIT));
-        let left = i128::from(state.room) - i128::from(lent);
-        if left <= i128::from(least) && loans.note_crowd(now) {
+        let quota = &rule.quota;
+        if crowd::is_crowded(quota, state.room, lent, covered, sources) && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         if !loans.is_known_crowded(now) {
-            let own = cold::credit(limit, sources).saturating_mul(HIT);
-            state.reserve = reserve.saturating_sub(own);
+            state.reserve = crowd::reserve_of_others(quota, sources);
         }
         let own = Own {
             held: claim.held,

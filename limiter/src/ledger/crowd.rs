@@ -1,8 +1,10 @@
-//! Keys of which half the limit is spent, for the sources that have not met them.
+//! Keys of which little more is left than sources may admit unasked, for those
+//! that have not met them.
 
 use alloc::{collections::VecDeque, vec::Vec};
 
-use crate::{key::CounterKey, time::Timestamp};
+use super::lend::HIT;
+use crate::{cold, key::CounterKey, quota::Quota, time::Timestamp};
 
 /// The most keys remembered.
 const KEYS_MAX: usize = 65_536;
@@ -49,4 +51,27 @@ impl Crowd {
             self.recent.pop_front();
         }
     }
+}
+
+/// Millionths of hits that all sources may admit unasked.
+pub(super) fn reserve(quota: &Quota, sources: u32) -> u64 {
+    cold::reserve(quota.capacity(), sources).saturating_mul(HIT)
+}
+
+/// The same without the one that is being answered: it hears of what became of
+/// the key at once.
+pub(super) fn reserve_of_others(quota: &Quota, sources: u32) -> u64 {
+    let own = cold::credit(quota.capacity(), sources).saturating_mul(HIT);
+    reserve(quota, sources).saturating_sub(own)
+}
+
+/// Whether so little is left that sources have to stop admitting unasked: `room`
+/// by the books, `lent` of it, and `covered` of that in place of what its
+/// holders would admit unasked.
+pub(super) fn is_crowded(quota: &Quota, room: i64, lent: u64, covered: u64, sources: u32) -> bool {
+    let margin = cold::margin(quota.capacity(), sources).saturating_mul(HIT);
+    let least = reserve(quota, sources)
+        .saturating_sub(covered)
+        .saturating_add(margin);
+    i128::from(room) - i128::from(lent) <= i128::from(least)
 }

@@ -63,6 +63,11 @@ impl Loans {
         self.by_key.entry(key).or_default()
     }
 
+    /// The loans on a key, if there were any lately.
+    pub(super) fn find(&mut self, key: CounterKey) -> Option<&mut KeyLoans> {
+        self.by_key.get_mut(&key)
+    }
+
     /// Millionths of hits of a key that are lent and not accounted for.
     pub(super) fn lent(&self, key: CounterKey, now: Timestamp) -> u64 {
         self.by_key.get(&key).map_or(0, |state| {
