@@ -146,13 +146,13 @@ impl Ledger {
         reply.sources = self.sources.expected(now);
         if request.rules_revision == self.rules.revision {
             reply.leases = self.lend(&request, reply.sources, now);
-            let heard = Timestamp::from_micros(request.heard_us);
-            let (crowded, more) = self.crowd.since(heard);
-            reply.crowded = crowded.into();
-            reply.crowded_more = more;
         } else {
             reply.rules = Some(wire::RuleSet::from(&*self.rules));
         }
+        let heard = Timestamp::from_micros(request.heard_us);
+        let (crowded, more) = self.crowd.since(heard);
+        reply.crowded = crowded.into();
+        reply.crowded_more = more;
         Ok(reply)
     }
 

@@ -1,6 +1,7 @@
 //! A region, its log and its sources, without a network between them.
 #![allow(
     dead_code,
+    unreachable_pub,
     clippy::unwrap_used,
     clippy::expect_used,
     reason = "each test uses a part of it, and may stop at the first surprise"
