@@ -127,6 +127,11 @@ impl Loan {
         self.at.after(self.terms.quiet).since(now)
     }
 
+    /// Ends it.
+    pub(super) fn recall(&mut self, now: Timestamp) {
+        self.terms.ttl = self.terms.ttl.min(now.since(self.at));
+    }
+
     fn is_live(&self, now: Timestamp) -> bool {
         now.since(self.at) < self.terms.ttl
     }

@@ -76,9 +76,15 @@ impl Loans {
         })
     }
 
-    /// Forgets all loans of every key: new rules, new terms.
-    pub(super) fn recall(&mut self) {
-        self.by_key.clear();
+    /// Takes back all loans of every key: new rules, new terms. They count until
+    /// their sources must have heard of it.
+    pub(super) fn recall(&mut self, now: Timestamp) {
+        for state in self.by_key.values_mut() {
+            for loan in &mut state.loans {
+                loan.recall(now);
+            }
+            state.sums = Sums::default();
+        }
     }
 
     /// Forgets loans that are over.

@@ -116,7 +116,7 @@ impl Ledger {
         let record = Record::ruled(wire::RuleSet::from(&*rules), now);
         let position = journal.append(&record.to_bytes());
         self.contain_all(position);
-        self.enforce(rules);
+        self.enforce(rules, now);
     }
 
     /// Counts a source's message and answers it, or refuses it whole.
@@ -247,15 +247,15 @@ impl Ledger {
     fn replay_rules(&mut self, rules: wire::RuleSet) -> Result<(), &'static str> {
         let rules = RuleSet::try_from(rules).map_err(|_| "the rules in it are refused")?;
         if rules.revision > self.rules.revision {
-            self.enforce(Arc::new(rules));
+            self.enforce(Arc::new(rules), Timestamp::default());
         }
         Ok(())
     }
 
-    fn enforce(&mut self, rules: Arc<RuleSet>) {
+    fn enforce(&mut self, rules: Arc<RuleSet>, now: Timestamp) {
         self.kinds.enforce(&rules);
         for shard in &mut self.shards {
-            shard.loans.recall();
+            shard.loans.recall(now);
         }
         self.rules = rules;
     }
