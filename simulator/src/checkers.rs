@@ -5,9 +5,10 @@
 //! run pass by making its traffic easier to check.
 
 use limiter::{
-    decision::{Tier, Verdict},
+    decision::{Decision, Tier, Verdict},
     ledger::Ledger,
     request::Query,
+    rule::Consistency,
     time::Timestamp,
 };
 
@@ -20,11 +21,13 @@ mod books;
 mod leases;
 mod limits;
 mod tally;
+mod windows;
 
 pub(crate) use books::{Books, Difference};
 use leases::Leases;
 use limits::Limits;
 pub(crate) use tally::Tally;
+use windows::Windows;
 
 /// How many violations are told; the others are counted.
 const TOLD_MAX: usize = 3;
@@ -35,9 +38,18 @@ pub(crate) struct Checkers {
     pub(crate) tally: Tally,
     leases: Leases,
     limits: Limits,
+    /// None in a run in which something goes wrong.
+    windows: Option<Windows>,
     keys_max: u64,
     start: Timestamp,
     pub(crate) violations: Violations,
+}
+
+/// Whether a request was admitted from a lease.
+fn is_lent(query: &Query, decision: &Decision) -> bool {
+    let rule = query.rules.rule(decision.rule);
+    let leased = rule.is_some_and(|rule| rule.consistency == Consistency::Leased);
+    decision.tier == Tier::Lease && leased
 }
 
 /// What did not hold.
@@ -55,6 +67,7 @@ impl Checkers {
             tally: Tally::default(),
             leases: Leases::default(),
             limits: Limits::default(),
+            windows: setup.is_healthy().then(|| Windows::new(setup.fleet())),
             keys_max: setup.keys_max as u64,
             start: setup.start,
             violations: Violations::default(),
@@ -76,6 +89,16 @@ impl Checkers {
         local: Timestamp,
     ) {
         self.tally.verdict(query, verdict);
+        if let Verdict::Allow(decision) = verdict {
+            if decision.tier == Tier::Fallback {
+                // A leak, for want of memory.
+                self.windows = None;
+            }
+            let windows = self.windows.as_mut();
+            if let Some(Err(what)) = windows.map(|windows| windows.admitted(query, now)) {
+                self.violated(now, &what);
+            }
+        }
         match verdict {
             Verdict::Pass if !query.hits.is_empty() => {
                 self.violated(now, "a request that a rule applies to was passed");
@@ -83,7 +106,7 @@ impl Checkers {
             Verdict::Hold { .. } => {
                 self.violated(now, "a request was held past its patience");
             }
-            Verdict::Allow(decision) if decision.tier == Tier::Lease => {
+            Verdict::Allow(decision) if is_lent(query, decision) => {
                 let hit = query.hits.iter().find(|hit| hit.rule == decision.rule);
                 if let Some(fault) = hit.and_then(|hit| self.leases.spent(source, hit.key, local)) {
                     self.violated(now, &fault);
@@ -116,6 +139,13 @@ impl Checkers {
     pub(crate) fn restarted(&mut self, ledger: &Ledger, now: Timestamp) {
         if let Err(what) = self.books.compare(ledger) {
             self.violated(now, &format!("after a restart {what}"));
+        }
+    }
+
+    /// The region has been looked at: it knows of no key that nobody asked for.
+    pub(crate) fn ledger(&mut self, keys: usize, asked: usize, now: Timestamp) {
+        if keys > asked {
+            self.violated(now, &format!("the region holds {keys} keys, {asked} exist"));
         }
     }
 

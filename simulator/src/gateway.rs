@@ -171,6 +171,8 @@ impl Gateway {
             snapshots: None,
             keys_max: 10_000,
             flush_interval: Micros::from_secs(1),
+            changes: Vec::new(),
+            rebirths: Vec::new(),
         })
     }
 }

@@ -55,6 +55,17 @@ impl Faults {
         self.cuts.push(Cut { pop, start, end });
     }
 
+    /// Whether nothing is.
+    pub(crate) fn is_none(&self) -> bool {
+        let rates = [
+            self.request_rate,
+            self.reply_rate,
+            self.duplicate_rate,
+            self.reorder_rate,
+        ];
+        self.cuts.is_empty() && rates.iter().all(|rate| *rate <= 0.0)
+    }
+
     fn is_cut(&self, pop: usize, now: Timestamp) -> bool {
         self.cuts.iter().any(|cut| {
             cut.pop.is_none_or(|other| other == pop) && (cut.start..cut.end).contains(&now)

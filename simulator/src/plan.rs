@@ -49,9 +49,20 @@ impl Plan {
 
 /// The rules as one set, the first of its domain.
 pub(crate) fn ruleset(rules: Vec<Rule>) -> Result<Arc<RuleSet>, String> {
-    RuleSet::new("simulated", 1, Vec::new(), HashSeed::default(), rules)
-        .map(Arc::new)
-        .map_err(|error| error.to_string())
+    revised(1, rules)
+}
+
+/// The same set in a later revision.
+pub(crate) fn revised(revision: u64, rules: Vec<Rule>) -> Result<Arc<RuleSet>, String> {
+    RuleSet::new(
+        "simulated",
+        revision,
+        Vec::new(),
+        HashSeed::default(),
+        rules,
+    )
+    .map(Arc::new)
+    .map_err(|error| error.to_string())
 }
 
 /// A quota of whole milliseconds.

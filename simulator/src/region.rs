@@ -103,6 +103,13 @@ impl Region {
         }
     }
 
+    /// Puts other rules in force.
+    pub(crate) fn set_rules(&mut self, rules: Arc<RuleSet>, now: Timestamp) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.set_rules(rules, now, self.disk.at(now));
+        }
+    }
+
     /// Writes all of it down, so that the log can be cut.
     pub(crate) fn snapshot(&mut self, now: Timestamp) {
         if let Some(ledger) = &self.ledger {

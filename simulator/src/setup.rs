@@ -1,6 +1,7 @@
 //! A run made ready: every number in its unit, every default filled in.
 
 use limiter::{
+    bound::Fleet,
     edge::Settings,
     rule::Rule,
     time::{Micros, Timestamp},
@@ -38,6 +39,10 @@ pub(crate) struct Setup {
     pub(crate) snapshots: Option<Micros>,
     pub(crate) keys_max: usize,
     pub(crate) flush_interval: Micros,
+    /// Rules that come into force later.
+    pub(crate) changes: Vec<(Timestamp, Vec<Rule>)>,
+    /// Sources that die and are born again.
+    pub(crate) rebirths: Vec<(Timestamp, usize)>,
 }
 
 impl Setup {
@@ -64,6 +69,8 @@ impl Setup {
             snapshots: None,
             keys_max: 1_000_000,
             flush_interval: Micros::from_secs(1),
+            changes: Vec::new(),
+            rebirths: Vec::new(),
         };
         for fault in &scenario.faults {
             setup.fault(fault);
@@ -109,6 +116,23 @@ impl Setup {
     /// Sources in all.
     pub(crate) const fn sources(&self) -> usize {
         self.pops * self.workers_per_pop
+    }
+
+    /// Its sources, and how far they are from the region.
+    pub(crate) fn fleet(&self) -> Fleet {
+        Fleet {
+            sources: u32::try_from(self.sources()).unwrap_or(u32::MAX),
+            round_trip: self.path.round_trip,
+        }
+    }
+
+    /// Whether nothing goes wrong in it, and every source flushes as often as the
+    /// region counts on.
+    pub(crate) fn is_healthy(&self) -> bool {
+        let events = self.restarts.len() + self.changes.len() + self.rebirths.len();
+        let clocks = self.skews.iter().all(|skew| *skew == 0);
+        let flushes = self.flush_interval <= Micros::from_secs(1);
+        events == 0 && clocks && flushes && self.faults.is_none()
     }
 
     /// When the last request has arrived.

@@ -25,6 +25,8 @@ pub(crate) struct Source {
     under_way: BTreeSet<u64>,
     skew: i64,
     tickets: u64,
+    number: u64,
+    seeds: [u64; 4],
 }
 
 /// A request that waits.
@@ -41,15 +43,12 @@ impl Source {
     /// has never heard from the region.
     pub(crate) fn new(place: usize, setup: &Setup, plan: &Plan, chance: &mut Chance) -> Self {
         let pop = place / setup.workers_per_pop;
-        let identity = Identity {
-            source: chance.number(),
-            epoch: setup.start.as_micros(),
-            pop: format!("pop-{pop}"),
-        };
+        let number = chance.number();
         let seeds = std::array::from_fn(|_| chance.number());
-        let mut limiter = Limiter::new(identity, setup.settings(seeds));
-        limiter.set_rules(plan.rules.clone());
+        let limiter = limiter(number, pop, seeds, setup.start, setup, plan);
         Self {
+            number,
+            seeds,
             limiter,
             pop,
             held: Vec::new(),
@@ -58,6 +57,13 @@ impl Source {
             skew: setup.skews.get(pop).copied().unwrap_or_default(),
             tickets: 0,
         }
+    }
+
+    /// Forgets everything, and begins a new life.
+    pub(crate) fn rebirth(&mut self, now: Timestamp, setup: &Setup, plan: &Plan) {
+        self.limiter = limiter(self.number, self.pop, self.seeds, now, setup, plan);
+        self.held.clear();
+        self.under_way.clear();
     }
 
     /// An instant by its own clock.
@@ -105,6 +111,25 @@ impl Source {
         let local = self.limiter.poll_timeout();
         (local < NEVER).then(|| self.truly(local))
     }
+}
+
+/// A limiter at the start of one of its lives.
+fn limiter(
+    source: u64,
+    pop: usize,
+    seeds: [u64; 4],
+    born: Timestamp,
+    setup: &Setup,
+    plan: &Plan,
+) -> Limiter {
+    let identity = Identity {
+        source,
+        epoch: born.as_micros(),
+        pop: format!("pop-{pop}"),
+    };
+    let mut limiter = Limiter::new(identity, setup.settings(seeds));
+    limiter.set_rules(plan.rules.clone());
+    limiter
 }
 
 /// When a held request's patience ends, by the source's clock.

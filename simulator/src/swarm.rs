@@ -2,7 +2,7 @@
 
 use limiter::{
     quota::{Algorithm, Quota},
-    rule::{KeyPart, Rule},
+    rule::{Action, Consistency, KeyPart, Rule, Scope},
     time::Micros,
     window::Window,
 };
@@ -13,7 +13,7 @@ use crate::{
     network::{Faults, Path},
     plan::{HEADER, Plan},
     scenario::{Fault, Traffic},
-    setup::Setup,
+    setup::{Setup, seconds},
     world::World,
 };
 
@@ -61,7 +61,7 @@ fn draw(seed: u64, requests: u64) -> Setup {
     let mut setup = Setup {
         start: limiter::time::Timestamp::from_micros(START_S * 1_000_000)
             .after(chance.within(Micros::from_secs(3_600))),
-        duration: crate::setup::seconds(duration_s),
+        duration: seconds(duration_s),
         seed,
         keys: traffic.keys(),
         rules,
@@ -78,11 +78,36 @@ fn draw(seed: u64, requests: u64) -> Setup {
             .then(|| Micros::from_secs(1 + chance.below(20))),
         keys_max: chance.one_of(&[16, 100, 1_000, 100_000]),
         flush_interval: Micros::from_millis(chance.one_of(&[200, 1_000, 3_000])),
+        changes: Vec::new(),
+        rebirths: Vec::new(),
     };
+    changes(&mut chance, &mut setup, duration_s);
     for fault in faults(&mut chance, pops, duration_s) {
         setup.fault(&fault);
     }
     setup
+}
+
+/// Other limits, and other lives of sources, now and then.
+fn changes(chance: &mut Chance, setup: &mut Setup, duration_s: f64) {
+    while chance.hits(0.25) {
+        let at = setup.start.after(seconds(chance.unit() * duration_s));
+        let mut rules = setup.rules.clone();
+        for rule in &mut rules {
+            rule.quota.limit = chance
+                .one_of(&[1, 20, 500, 5_000])
+                .try_into()
+                .unwrap_or(rule.quota.limit);
+            rule.cost = rule.cost.min(rule.quota.capacity());
+        }
+        setup.changes.push((at, rules));
+    }
+    setup.changes.sort_by_key(|(at, _)| *at);
+    while chance.hits(0.25) {
+        let at = setup.start.after(seconds(chance.unit() * duration_s));
+        let source = chance.place(setup.sources());
+        setup.rebirths.push((at, source));
+    }
 }
 
 fn rules(chance: &mut Chance) -> Vec<Rule> {
@@ -108,6 +133,21 @@ fn rule(chance: &mut Chance, place: usize) -> Option<Rule> {
     // The first is counted per key; others may be counted for all keys together.
     if place == 0 || chance.hits(0.5) {
         rule.key = vec![KeyPart::Header(HEADER.to_owned())];
+    }
+    rule.scope = chance.one_of(&[Scope::Region, Scope::Region, Scope::Global, Scope::Pop]);
+    rule.consistency = chance.one_of(&[
+        Consistency::Leased,
+        Consistency::Leased,
+        Consistency::Leased,
+        Consistency::Edge,
+        Consistency::Exact,
+    ]);
+    rule.count_denied = chance.hits(0.1);
+    if chance.hits(0.1) {
+        rule.action = Action::Shadow;
+    }
+    if chance.hits(0.1) {
+        rule.penalty = Micros::from_millis(chance.one_of(&[100, 5_000]));
     }
     rule.cost = chance.one_of(&[1, 1, 1, 2, 5]).min(quota.capacity());
     rule.tolerance_ppm = chance.one_of(&[0, 20_000, 20_000, 100_000]);

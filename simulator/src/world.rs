@@ -7,6 +7,7 @@ use std::{iter::Peekable, rc::Rc};
 
 use limiter::{
     key::PARTITIONS,
+    ledger::Ledger,
     time::{Micros, Timestamp},
 };
 
@@ -77,6 +78,10 @@ enum Event {
     Restart,
     /// The region tidies up.
     Sweep { partition: u32 },
+    /// Other rules come into force.
+    Change { place: usize },
+    /// A source dies, with all that it has not said, and is born again.
+    Rebirth { source: usize },
     /// The region writes itself down.
     Snapshot { every: Micros },
 }
@@ -127,6 +132,12 @@ impl<'a> World<'a> {
         for (at, down) in &self.setup.restarts {
             self.queue.push(*at, Event::Crash { down: *down });
         }
+        for (place, (at, _)) in self.setup.changes.iter().enumerate() {
+            self.queue.push(*at, Event::Change { place });
+        }
+        for (at, source) in &self.setup.rebirths {
+            self.queue.push(*at, Event::Rebirth { source: *source });
+        }
         if let Some(every) = self.setup.snapshots {
             self.queue
                 .push(start.after(every), Event::Snapshot { every });
@@ -170,6 +181,8 @@ impl<'a> World<'a> {
             Event::Crash { down } => self.crash(down),
             Event::Restart => self.restart(),
             Event::Sweep { partition } => self.sweep(partition),
+            Event::Change { place } => self.change(place),
+            Event::Rebirth { source } => self.rebirth(source),
             Event::Snapshot { every } => self.snapshot(every),
         }
     }
@@ -184,6 +197,9 @@ impl<'a> World<'a> {
         for (source, keys) in keys.into_iter().enumerate() {
             self.checkers.memory(source, keys, self.now);
         }
+        let asked = self.plan.queries.iter().map(|query| query.hits.len());
+        let keys = self.region.ledger().map_or(0, Ledger::keys);
+        self.checkers.ledger(keys, asked.sum(), self.now);
         let partition = (partition + 1) % PARTITIONS;
         self.queue
             .push(self.now.after(SWEEP), Event::Sweep { partition });

@@ -4,6 +4,7 @@ use limiter::{
     decision::{Decision, Tier, Verdict},
     edge::{RuleStats, SourceStats},
     request::Query,
+    rule::Scope,
 };
 
 /// Counts of a whole run.
@@ -12,8 +13,10 @@ pub(crate) struct Tally {
     pub(crate) requests: u64,
     pub(crate) admitted: u64,
     pub(crate) held: u64,
-    /// Hits of all rules that were admitted.
+    /// Hits that were admitted, of all rules that the region counts.
     pub(crate) hits: u64,
+    /// Those that were denied with them.
+    pub(crate) hits_most: u64,
     /// Hits admitted because nobody could be asked.
     pub(crate) leaked: u64,
     /// By the sources' own account.
@@ -36,16 +39,22 @@ pub(crate) struct Reported {
 impl Tally {
     /// A request has been answered.
     pub(crate) fn verdict(&mut self, query: &Query, verdict: &Verdict) {
+        let shared = query.hits.iter().filter(|hit| {
+            let rule = query.rules.rule(hit.rule);
+            rule.is_some_and(|rule| rule.scope != Scope::Pop)
+        });
+        let hits = shared.map(|hit| hit.cost).sum::<u64>();
+        self.hits_most += hits;
         match verdict {
             Verdict::Pass => self.admitted += 1,
-            Verdict::Allow(decision) => self.allow(query, decision),
+            Verdict::Allow(decision) => self.allow(query, hits, decision),
             Verdict::Deny(_) | Verdict::Hold { .. } => {}
         }
     }
 
-    fn allow(&mut self, query: &Query, decision: &Decision) {
+    fn allow(&mut self, query: &Query, hits: u64, decision: &Decision) {
         self.admitted += 1;
-        self.hits += query.hits.iter().map(|hit| hit.cost).sum::<u64>();
+        self.hits += hits;
         if decision.tier == Tier::Fallback {
             let hits = query.hits.iter().filter(|hit| hit.rule == decision.rule);
             self.leaked += hits.map(|hit| hit.cost).sum::<u64>();

@@ -43,6 +43,16 @@ impl World<'_> {
         }
     }
 
+    /// A source dies, and what it held back with it, and is born again.
+    pub(super) fn rebirth(&mut self, place: usize) {
+        let source = &mut self.sources[place];
+        let rules = source.limiter.take_rule_stats();
+        let stats = source.limiter.stats(source.local(self.now));
+        self.checkers.tally.report(&rules, &stats);
+        source.rebirth(self.now, self.setup, self.plan);
+        self.drain(place);
+    }
+
     /// A held request's patience ends.
     pub(super) fn give_up(&mut self, place: usize, ticket: u64) {
         let source = &mut self.sources[place];

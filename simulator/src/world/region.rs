@@ -5,7 +5,7 @@ use std::rc::Rc;
 use limiter::time::Micros;
 
 use super::{Event, Flight, World};
-use crate::region::Reply;
+use crate::{plan, region::Reply};
 
 impl World<'_> {
     /// A message reaches the region.
@@ -57,6 +57,18 @@ impl World<'_> {
         let pop = self.sources[source].pop;
         if let Some(at) = self.network.reply(pop, self.now) {
             self.queue.push(at, Event::Answer { source, id, reply });
+        }
+    }
+
+    /// Other rules come into force.
+    pub(super) fn change(&mut self, place: usize) {
+        let Some((_, rules)) = self.setup.changes.get(place) else {
+            return;
+        };
+        let revision = 2 + place as u64;
+        match plan::revised(revision, rules.clone()) {
+            Ok(rules) => self.region.set_rules(rules, self.now),
+            Err(error) => self.checkers.violated(self.now, &error),
         }
     }
 

@@ -1,0 +1,209 @@
+//! What a rule costs and how far it can miss, from its settings alone.
+//!
+//! The most that a whole fleet can admit over a limit, and what it costs to keep
+//! it there. The simulator's checkers hold every run against the same formulas.
+
+use crate::{
+    quota::Algorithm,
+    rule::{Consistency, Rule, Scope},
+    time::Micros,
+};
+
+/// A fleet: how many sources share a limit, and how far away the region is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fleet {
+    /// Sources that share the limit.
+    pub sources: u32,
+    /// From a question to its answer.
+    pub round_trip: Micros,
+}
+
+/// The most that a fleet can admit over a limit, in hits, while the region can be
+/// reached. What is admitted while it cannot is a leak, and counted as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Over {
+    /// Because tokens that lie idle are lent once more.
+    pub overbooked: u64,
+    /// Because sources admit ahead of the region's word.
+    pub debt: u64,
+    /// Because sources do not ask at all.
+    pub unasked: u64,
+}
+
+/// What it costs to keep a limit, in parts of a million.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Questions per request, the flush each second not counted: about this many
+    /// at the most.
+    pub asks_ppm: u32,
+    /// Requests that wait for an answer.
+    pub held_ppm: u32,
+}
+
+/// All of a request.
+const WHOLE: u64 = 1_000_000;
+
+/// How long a source that is paid as it comes in does not ask.
+const PAID: u64 = 2_500_000;
+
+impl Over {
+    /// Of this rule, over all of this fleet and in any one window.
+    ///
+    /// - scope `pop`: nothing over each source's own limit;
+    /// - consistency `exact`: nothing;
+    /// - consistency `edge`: every source may admit its local cap;
+    /// - consistency `leased`: the tolerance, for what is lent twice (never in a
+    ///   fixed window, in which nothing becomes free), and each source's whole
+    ///   hits of its part of the tolerance, for what is admitted ahead. What a
+    ///   source admits unasked of a key that it has not met is kept back by the
+    ///   region, and adds nothing.
+    pub fn of(rule: &Rule, fleet: Fleet) -> Self {
+        let sources = u64::from(fleet.sources.max(1));
+        let capacity = rule.quota.capacity();
+        match (rule.scope, rule.consistency) {
+            (Scope::Pop, _) | (_, Consistency::Exact) => Self::default(),
+            (_, Consistency::Edge) => Self {
+                unasked: rule
+                    .local_cap
+                    .saturating_mul(sources)
+                    .saturating_sub(capacity),
+                ..Self::default()
+            },
+            (_, Consistency::Leased) => Self {
+                overbooked: match rule.quota.algorithm {
+                    Algorithm::FixedWindow => 0,
+                    Algorithm::SlidingWindow | Algorithm::TokenBucket => tolerance(rule),
+                },
+                debt: (tolerance(rule) / sources).saturating_mul(sources),
+                unasked: 0,
+            },
+        }
+    }
+
+    /// All of it together.
+    pub const fn hits(&self) -> u64 {
+        self.overbooked
+            .saturating_add(self.debt)
+            .saturating_add(self.unasked)
+    }
+}
+
+impl Cost {
+    /// Of a counter of this rule that the fleet asks for `load_percent` of its
+    /// limit, spread evenly.
+    pub fn of(rule: &Rule, fleet: Fleet, load_percent: u32) -> Self {
+        let asks = match (rule.scope, rule.consistency) {
+            (Scope::Pop, _) | (_, Consistency::Edge) => 0,
+            (_, Consistency::Exact) => WHOLE,
+            (_, Consistency::Leased) => leased_asks(rule, fleet, u64::from(load_percent)),
+        };
+        let waits = rule.consistency == Consistency::Exact || fleet.round_trip < rule.hold;
+        let asks_ppm = u32::try_from(asks.min(WHOLE)).unwrap_or(u32::MAX);
+        Self {
+            asks_ppm,
+            held_ppm: if waits { asks_ppm } else { 0 },
+        }
+    }
+}
+
+/// Whole hits of the tolerance.
+fn tolerance(rule: &Rule) -> u64 {
+    let part = u128::from(rule.quota.limit.get()) * u128::from(rule.tolerance_ppm);
+    u64::try_from(part / u128::from(WHOLE)).unwrap_or(u64::MAX)
+}
+
+/// Questions per million requests.
+fn leased_asks(rule: &Rule, fleet: Fleet, load_percent: u64) -> u64 {
+    let sources = u64::from(fleet.sources.max(1));
+    let window = rule.quota.window.length().get().max(1);
+    let limit = rule.quota.limit.get();
+    // Hits that each source can have while it does not ask.
+    let paid = mul_div(limit, PAID, window.saturating_mul(sources));
+    if load_percent < 200 {
+        // A question for every lease that is spent: a flush's worth of requests.
+        let asked = mul_div(
+            limit,
+            load_percent.saturating_mul(10_000),
+            window.saturating_mul(sources),
+        );
+        return WHOLE / asked.max(1);
+    }
+    let overload = load_percent / 100;
+    let ahead = sources / overload.max(1) <= tolerance(rule).saturating_mul(2);
+    if paid >= 1 {
+        let offered = mul_div(limit, PAID.saturating_mul(overload), window);
+        mul_div(WHOLE, sources, offered)
+    } else if ahead {
+        WHOLE / overload.max(1)
+    } else {
+        WHOLE.saturating_mul(2) / overload.max(1)
+    }
+}
+
+/// `amount × part / whole`, rounded down; nothing of nothing.
+fn mul_div(amount: u64, part: u64, whole: u64) -> u64 {
+    let product = u128::from(amount) * u128::from(part);
+    u64::try_from(product.checked_div(u128::from(whole)).unwrap_or(0)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use core::num::NonZeroU64;
+
+    use super::*;
+    use crate::{quota::Quota, window::Window};
+
+    fn rule(limit: u64, algorithm: Algorithm) -> Option<Rule> {
+        let window = Window::new(Micros::from_secs(60))?;
+        Some(Rule::new(
+            "r",
+            Quota::new(NonZeroU64::new(limit)?, window, algorithm),
+        ))
+    }
+
+    fn fleet(sources: u32) -> Fleet {
+        Fleet {
+            sources,
+            round_trip: Micros::from_millis(2),
+        }
+    }
+
+    fn over(limit: u64, algorithm: Algorithm, sources: u32) -> Option<u64> {
+        rule(limit, algorithm).map(|rule| Over::of(&rule, fleet(sources)).hits())
+    }
+
+    #[test]
+    fn a_limit_is_missed_by_no_more_than_twice_its_tolerance() {
+        assert_eq!(over(1_000, Algorithm::SlidingWindow, 20), Some(40));
+        assert_eq!(over(1_000, Algorithm::SlidingWindow, 15), Some(35));
+        assert_eq!(over(1_000, Algorithm::SlidingWindow, 300), Some(20));
+    }
+
+    #[test]
+    fn a_fixed_window_too_small_for_debts_is_kept_to_the_hit() {
+        assert_eq!(over(100, Algorithm::FixedWindow, 20), Some(0));
+        assert_eq!(over(1_000, Algorithm::FixedWindow, 20), Some(20));
+    }
+
+    #[test]
+    fn who_never_asks_may_each_admit_the_local_cap() {
+        let rule = rule(100, Algorithm::SlidingWindow).map(|mut rule| {
+            rule.consistency = Consistency::Edge;
+            rule.local_cap = 10;
+            rule
+        });
+        let hits = rule.map(|rule| Over::of(&rule, fleet(300)).hits());
+        assert_eq!(hits, Some(2_900));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_region_that_is_too_far() {
+        let far = Fleet {
+            round_trip: Micros::from_millis(20),
+            ..fleet(20)
+        };
+        let held =
+            rule(100, Algorithm::SlidingWindow).map(|rule| Cost::of(&rule, far, 100).held_ppm);
+        assert_eq!(held, Some(0));
+    }
+}

@@ -1,0 +1,62 @@
+//! While nothing goes wrong, no window of any key admits more than the limit and
+//! what its rule says it may be missed by.
+//!
+//! Counted from the verdicts alone, by the true clock.
+
+use std::collections::HashMap;
+
+use limiter::{
+    bound::{Fleet, Over},
+    count::Count,
+    key::CounterKey,
+    request::Query,
+    rule::{Action, Consistency, Rule, Scope},
+    time::Timestamp,
+};
+
+/// Hits that two clocks may file under different windows.
+const SLACK: u64 = 2;
+
+/// What was admitted of each key, as one limiter would have counted it.
+pub(crate) struct Windows {
+    fleet: Fleet,
+    counts: HashMap<CounterKey, Count>,
+}
+
+impl Windows {
+    /// Of a fleet to which nothing happens.
+    pub(crate) fn new(fleet: Fleet) -> Self {
+        Self {
+            fleet,
+            counts: HashMap::new(),
+        }
+    }
+
+    /// A request was admitted. What is wrong with that, if anything.
+    pub(crate) fn admitted(&mut self, query: &Query, now: Timestamp) -> Result<(), String> {
+        for hit in &query.hits {
+            let rule = query.rules.rule(hit.rule).filter(|rule| is_kept(rule));
+            let Some(rule) = rule else { continue };
+            let count = self.counts.entry(hit.key).or_default();
+            count.add(&rule.quota, hit.cost, now);
+            let most = Over::of(rule, self.fleet).hits() + SLACK * hit.cost;
+            let over = -i128::from(count.room_micro(&rule.quota, now)) / 1_000_000;
+            if over > i128::from(most) {
+                let name = &rule.name;
+                return Err(format!(
+                    "{over} hits of {:?} over the limit of {name}, {most} are its bound",
+                    hit.key
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a rule is one that all sources together keep.
+fn is_kept(rule: &Rule) -> bool {
+    rule.scope != Scope::Pop
+        && rule.consistency == Consistency::Leased
+        && rule.action == Action::Deny
+        && !rule.count_denied
+}
