@@ -81,7 +81,7 @@ weir:
 unit: weir ## tests that need no Envoy
 	$(TEST) --lib --bins
 	$(TEST) --doc
-	$(TEST) --test count_vectors --test consistency --test cases --test service --test documents
+	$(TEST) --test count_vectors --test consistency --test allocations --test cases --test service --test documents
 
 .PHONY: e2e
 e2e: setup wasm weir ## the module as shipped, and tests on real Envoys

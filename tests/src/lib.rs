@@ -16,7 +16,7 @@
 //! | `measure` | medians, and time spent, for the benches |
 //! | `warm` | a source whose every key is leased |
 //! | `flush` | a source's flushes as they are on the wire |
-//! | `redis` | Debian's redis-server, for comparison |
+//! | `redis_server` | Debian's redis-server, for comparison |
 //! | `load` | many connections at once, and what they were answered |
 //!
 //! Everything blocks and nothing needs a runtime: a test is a straight line, and
@@ -43,7 +43,7 @@ pub mod load;
 pub mod measure;
 pub mod process;
 pub mod prom;
-pub mod redis;
+pub mod redis_server;
 pub mod region;
 pub mod rules;
 pub mod upstream;
