@@ -12,12 +12,15 @@
 //! | `rules` | rules as a test writes them |
 //! | `aggregator` | `weir serve` on a data directory and a rule file |
 //! | `envoy`, `envoy_config` | a real Envoy with the filter in it |
+//! | `fleet` | three Envoys of two workers that share one `weir serve` |
+//! | `delay` | a region far away, or one that fell silent |
 //! | `counting` | an allocator that counts |
 //! | `measure` | medians, and time spent, for the benches |
 //! | `warm` | a source whose every key is leased |
 //! | `flush` | a source's flushes as they are on the wire |
 //! | `redis_server` | Debian's redis-server, for comparison |
 //! | `load` | many connections at once, and what they were answered |
+//! | `spray` | clients at a steady rate, and when they were answered what |
 //!
 //! Everything blocks and nothing needs a runtime: a test is a straight line, and
 //! what it started ends when its handle is dropped, also by a panic.
@@ -35,8 +38,10 @@
 pub mod aggregator;
 pub mod binaries;
 pub mod counting;
+pub mod delay;
 pub mod envoy;
 pub mod envoy_config;
+pub mod fleet;
 pub mod flush;
 pub mod http;
 pub mod load;
@@ -46,6 +51,7 @@ pub mod prom;
 pub mod redis_server;
 pub mod region;
 pub mod rules;
+pub mod spray;
 pub mod upstream;
 pub mod wait;
 pub mod warm;

@@ -93,6 +93,9 @@ impl Limiter {
             let value = |column: &[u64]| column.get(place).copied().unwrap_or(0);
             let until = |column: &[u64]| sent.after(Micros::from_millis(value(column)));
             let tokens = i64::try_from(value(&group.tokens_micro)).unwrap_or(i64::MAX);
+            // A debt is paid by a grant, not by being told that there is none.
+            let debt = entry.lease.tokens.saturating_add(entry.claim.spent).min(0);
+            let tokens = if tokens == 0 { debt } else { tokens };
             let spent = u64::try_from(entry.claim.spent / super::entry::HIT).unwrap_or(0);
             entry.lease = Lease {
                 tokens: tokens.saturating_sub(entry.claim.spent),

@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
-use super::{Journal, Ledger, record::Record};
+use super::{Journal, Ledger, crowd, lend::HIT, record::Record};
 use crate::{
     count::Count,
     decision::{Decision, Tier, Verdict},
+    key::RuleId,
     quota::Quota,
     request::{Hit, Query},
     rule::{Action, Rule},
@@ -26,7 +27,7 @@ impl Ledger {
             let Some(rule) = query.rules.rule(hit.rule) else {
                 continue;
             };
-            let decision = self.look(rule, hit, now);
+            let decision = self.look(rule, query.rules.id(hit.rule), hit, now);
             let fits = decision.remaining >= hit.cost;
             if !fits && rule.action == Action::Deny {
                 if denied.is_none_or(|known| decision.frees_after(&known)) {
@@ -45,9 +46,11 @@ impl Ledger {
             }
         }
         for hit in &query.hits {
-            let counts =
-                |rule: &Rule| rule.count_denied && self.look(rule, hit, now).remaining < hit.cost;
-            if denied.is_none() || query.rules.rule(hit.rule).is_some_and(counts) {
+            let counts = query.rules.rule(hit.rule).is_some_and(|rule| {
+                let id = query.rules.id(hit.rule);
+                rule.count_denied && self.look(rule, id, hit, now).remaining < hit.cost
+            });
+            if denied.is_none() || counts {
                 self.spend(query, hit, now, journal);
             }
         }
@@ -63,13 +66,25 @@ impl Ledger {
 
     /// What the books say of one hit: `remaining` before it is spent, and
     /// `retry_after` only if it does not fit.
-    fn look(&self, rule: &Rule, hit: &Hit, now: Timestamp) -> Decision {
+    fn look(&mut self, rule: &Rule, id: Option<RuleId>, hit: &Hit, now: Timestamp) -> Decision {
         let quota = &rule.quota;
-        let shard = self.shards.get(hit.key.partition() as usize);
-        let count = shard.map_or_else(Count::default, |shard| shard.count_of(hit.key));
-        let lent = shard
-            .map_or(0, |shard| shard.loans.lent(hit.key, now))
-            .div_ceil(1_000_000);
+        let claimed = id.is_some_and(|id| self.claimed.contains(&id));
+        let reserve = if claimed {
+            crowd::reserve(quota, self.sources.expected(now), self.sources.impatient())
+        } else {
+            0
+        };
+        let shard = self.shards.get_mut(hit.key.partition() as usize);
+        let (count, lent) = shard.map_or_else(
+            || (Count::default(), 0),
+            |shard| {
+                (
+                    shard.count_of(hit.key),
+                    shard.lent_or_kept(hit.key, quota, reserve, now),
+                )
+            },
+        );
+        let lent = lent.div_ceil(HIT);
         let remaining = count.remaining(quota, now).saturating_sub(lent);
         let fits = remaining >= hit.cost;
         Decision {
@@ -110,6 +125,29 @@ impl Ledger {
         shard.contains = journal.append(&record.to_bytes());
         if let Some(batch) = &record.batch {
             shard.count(0, batch, &self.kinds, now);
+        }
+        if self.claimed.contains(&rule) {
+            self.note_spent(query, hit, now);
+        }
+    }
+
+    /// Tells the sources if little is left now.
+    fn note_spent(&mut self, query: &Query, hit: &Hit, now: Timestamp) {
+        let (Some(rule), Some(shard)) = (
+            query.rules.rule(hit.rule),
+            self.shards.get_mut(hit.key.partition() as usize),
+        ) else {
+            return;
+        };
+        let count = shard.count_of(hit.key);
+        let room = count.room_micro(&rule.quota, now);
+        let freed = count.freed_per_second(&rule.quota, now);
+        let loans = shard.loans.of(hit.key);
+        let (lent, covered) = loans.lent_and_covered(freed, now);
+        let sources = self.sources.expected(now);
+        let reserve = crowd::reserve(&rule.quota, sources, self.sources.impatient());
+        if crowd::is_crowded(&rule.quota, room, lent, covered, reserve) && loans.note_crowd(now) {
+            self.crowd.add(hit.key, now);
         }
     }
 }

@@ -3,14 +3,13 @@
 use alloc::vec::Vec;
 
 use super::{
-    Ledger, SyncError,
+    Ledger, SyncError, crowd,
     fair::share,
     lend::{self, HIT, Own, State, Terms},
     loan::Claim,
     shard::keys,
 };
 use crate::{
-    cold,
     count::Count,
     key::{CounterKey, PARTITIONS, RuleId},
     quota::Algorithm,
@@ -92,6 +91,7 @@ impl Ledger {
             let Some(rule) = rule else {
                 continue;
             };
+            self.claimed.insert(RuleId(group.rule));
             let mut answered = Vec::with_capacity(group.keys.len());
             for (place, key) in keys(&group.keys).enumerate() {
                 let claim = claim(request, group, place);
@@ -121,23 +121,14 @@ impl Ledger {
         }
         let mut state = state(rule, &count, claim.wanted, now);
         let loans = shard.loans.of(key);
-        let limit = rule.quota.capacity();
         let (lent, covered) = loans.lent_and_covered(state.freed, now);
-        let reserve = cold::reserve(limit, sources, self.sources.impatient());
-        let margin = cold::margin(limit, reserve).saturating_mul(HIT);
-        let reserve = reserve.saturating_mul(HIT);
-        let least = reserve.saturating_sub(covered).saturating_add(margin);
-        let left = i128::from(state.room) - i128::from(lent);
-        if left <= i128::from(least) && loans.note_crowd(now) {
+        let quota = &rule.quota;
+        let reserve = crowd::reserve(quota, sources, self.sources.impatient());
+        if crowd::is_crowded(quota, state.room, lent, covered, reserve) && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         if !loans.is_known_crowded(now) {
-            let own = if claim.impatient {
-                cold::credit(limit, sources)
-            } else {
-                0
-            };
-            let own = own.saturating_mul(HIT);
+            let own = crowd::own_reserve(quota, sources, claim.impatient);
             state.reserve = reserve.saturating_sub(own);
         }
         let own = Own {

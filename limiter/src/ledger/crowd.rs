@@ -1,8 +1,10 @@
-//! Keys of which half the limit is spent, for the sources that have not met them.
+//! Keys of which little more is left than sources may admit unasked, for those
+//! that have not met them.
 
 use alloc::{collections::VecDeque, vec::Vec};
 
-use crate::{key::CounterKey, time::Timestamp};
+use super::lend::HIT;
+use crate::{cold, key::CounterKey, quota::Quota, time::Timestamp};
 
 /// The most keys remembered.
 const KEYS_MAX: usize = 65_536;
@@ -49,4 +51,28 @@ impl Crowd {
             self.recent.pop_front();
         }
     }
+}
+
+/// What is kept back of a key for those who may admit unasked: `impatient` of
+/// `sources`; in millionths of a hit.
+pub(super) fn reserve(quota: &Quota, sources: u32, impatient: u32) -> u64 {
+    cold::reserve(quota.capacity(), sources, impatient).saturating_mul(HIT)
+}
+
+/// One source's own part of that.
+pub(super) fn own_reserve(quota: &Quota, sources: u32, impatient: bool) -> u64 {
+    if impatient {
+        cold::credit(quota.capacity(), sources).saturating_mul(HIT)
+    } else {
+        0
+    }
+}
+
+/// Whether so little is left that sources have to stop admitting unasked: `room`
+/// by the books, `lent` of it, and `covered` of that in place of what its
+/// holders would admit unasked of the `reserve`.
+pub(super) fn is_crowded(quota: &Quota, room: i64, lent: u64, covered: u64, reserve: u64) -> bool {
+    let margin = cold::margin(quota.capacity(), reserve / HIT).saturating_mul(HIT);
+    let least = reserve.saturating_sub(covered).saturating_add(margin);
+    i128::from(room) - i128::from(lent) <= i128::from(least)
 }

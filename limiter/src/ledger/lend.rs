@@ -291,7 +291,21 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
         rate: if lasting { rate } else { 0 },
         ttl,
         quiet,
-        share: ours(state.limit_rate).max(1),
+        share: alone(state, standing).max(1),
+    }
+}
+
+/// What a source may go on with alone, a second: as much of the limit as it has
+/// of what becomes free.
+fn alone(state: &State, standing: &Standing) -> u64 {
+    if state.freed > 0 {
+        share(
+            state.limit_rate,
+            standing.rate.min(state.freed),
+            state.freed,
+        )
+    } else {
+        share(state.limit_rate, standing.demand, standing.all_demand)
     }
 }
 

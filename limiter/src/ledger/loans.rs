@@ -37,8 +37,6 @@ pub(super) struct KeyLoans {
     loans: Vec<Loan>,
     /// What they come to.
     sums: Sums,
-    /// The recall it was made after.
-    recalls: u32,
     /// When more was last wanted than there was.
     short: Option<Timestamp>,
     /// When the sources were first told that the key is crowded, of the times
@@ -52,10 +50,6 @@ pub(super) struct KeyLoans {
 pub(super) struct Loans {
     by_key: HashTable<(CounterKey, KeyLoans)>,
     hash: RandomState,
-    /// How often all loans were recalled. Those made before are over, and go
-    /// when their key comes again or is swept: there may be too many to forget
-    /// at once.
-    recalls: u32,
     /// The place that is swept next.
     hand: usize,
 }
@@ -68,18 +62,13 @@ impl Loans {
         Self {
             by_key: HashTable::new(),
             hash,
-            recalls: 0,
             hand: 0,
         }
     }
 
     /// The loans on a key.
     pub(super) fn of(&mut self, key: CounterKey) -> &mut KeyLoans {
-        let (hash, recalls) = (&self.hash, self.recalls);
-        let fresh = || KeyLoans {
-            recalls,
-            ..KeyLoans::default()
-        };
+        let hash = &self.hash;
         let entry = self.by_key.entry(
             hash.hash_one(key.0),
             |(other, _)| *other == key,
@@ -87,12 +76,16 @@ impl Loans {
         );
         let (_, state) = match entry {
             Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(place) => place.insert((key, fresh())).into_mut(),
+            Entry::Vacant(place) => place.insert((key, KeyLoans::default())).into_mut(),
         };
-        if state.recalls != recalls {
-            *state = fresh();
-        }
         state
+    }
+
+    /// The loans on a key, if there were any lately.
+    pub(super) fn find(&mut self, key: CounterKey) -> Option<&mut KeyLoans> {
+        let hash = self.hash.hash_one(key.0);
+        let found = self.by_key.find_mut(hash, |(other, _)| *other == key);
+        found.map(|(_, state)| state)
     }
 
     /// Millionths of hits of a key that are lent and not accounted for.
@@ -100,16 +93,10 @@ impl Loans {
         let found = self
             .by_key
             .find(self.hash.hash_one(key.0), |(other, _)| *other == key);
-        let standing = found.filter(|(_, state)| state.recalls == self.recalls);
-        standing.map_or(0, |(_, state)| {
+        found.map_or(0, |(_, state)| {
             let lent = state.loans.iter().map(|loan| loan.lent(now));
             lent.fold(0, u64::saturating_add)
         })
-    }
-
-    /// Forgets all loans of every key: new rules, new terms.
-    pub(super) const fn recall(&mut self) {
-        self.recalls = self.recalls.wrapping_add(1);
     }
 
     /// Forgets loans that are over, some places at a time. Returns whether it
@@ -121,7 +108,7 @@ impl Loans {
                 continue;
             };
             let (_, state) = entry.get_mut();
-            if state.recalls != self.recalls || state.is_over(now) {
+            if state.is_over(now) {
                 entry.remove();
             }
         }

@@ -17,7 +17,7 @@ mod sums;
 use alloc::{sync::Arc, vec::Vec};
 
 use ahash::RandomState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use prost::Message;
 
 use crate::{
@@ -45,6 +45,8 @@ pub struct Ledger {
     sources: Sources,
     leaked: HashMap<RuleId, u64, RandomState>,
     crowd: Crowd,
+    /// Rules that sources have claimed keys of, so that they may admit unasked.
+    claimed: HashSet<RuleId, RandomState>,
 }
 
 /// Where a ledger's records go.
@@ -97,8 +99,9 @@ impl Ledger {
             kinds: Kinds::new(&hash),
             shards: (0..PARTITIONS).map(|_| Shard::new(&hash)).collect(),
             sources: Sources::new(hash.clone()),
-            leaked: HashMap::with_hasher(hash),
+            leaked: HashMap::with_hasher(hash.clone()),
             crowd: Crowd::default(),
+            claimed: HashSet::with_hasher(hash),
         }
     }
 
@@ -108,7 +111,8 @@ impl Ledger {
     }
 
     /// Puts rules in force, and on record. Counts whose rule keeps its name,
-    /// key, window and algorithm go on; what was lent is taken back.
+    /// key, window and algorithm go on. What was lent still counts as spent: its
+    /// source gives it back with its next word, as soon as it has the rules.
     pub fn set_rules(&mut self, rules: Arc<RuleSet>, now: Timestamp, journal: &mut dyn Journal) {
         let record = Record::ruled(wire::RuleSet::from(&*rules), now);
         let position = journal.append(&record.to_bytes());
@@ -142,13 +146,13 @@ impl Ledger {
         reply.sources = self.sources.expected(now);
         if request.rules_revision == self.rules.revision {
             reply.leases = self.lend(&request, reply.sources, now);
-            let heard = Timestamp::from_micros(request.heard_us);
-            let (crowded, more) = self.crowd.since(heard);
-            reply.crowded = crowded.into();
-            reply.crowded_more = more;
         } else {
             reply.rules = Some(wire::RuleSet::from(&*self.rules));
         }
+        let heard = Timestamp::from_micros(request.heard_us);
+        let (crowded, more) = self.crowd.since(heard);
+        reply.crowded = crowded.into();
+        reply.crowded_more = more;
         Ok(reply)
     }
 
@@ -248,9 +252,6 @@ impl Ledger {
 
     fn enforce(&mut self, rules: Arc<RuleSet>) {
         self.kinds.enforce(&rules);
-        for shard in &mut self.shards {
-            shard.loans.recall();
-        }
         self.rules = rules;
     }
 
@@ -269,15 +270,12 @@ impl Ledger {
             let sum = sums.entry(*rule).or_insert(0);
             *sum = sum.saturating_add(*hits);
         }
-        sums.into_iter().collect()
+        sorted(sums)
     }
 
     /// Hits that sources reported as leaked since this ledger was made, by rule.
     pub fn leaked_by_rule(&self) -> Vec<(RuleId, u64)> {
-        self.leaked
-            .iter()
-            .map(|(rule, hits)| (*rule, *hits))
-            .collect()
+        sorted(self.leaked.clone())
     }
 
     /// Counts held.
@@ -305,6 +303,13 @@ impl Ledger {
             lent_micro: shard.loans.lent(key, now),
         })
     }
+}
+
+/// In the order of the rules' identities, so that no table's order shows.
+fn sorted(sums: HashMap<RuleId, u64, RandomState>) -> Vec<(RuleId, u64)> {
+    let mut sums: Vec<(RuleId, u64)> = sums.into_iter().collect();
+    sums.sort_unstable();
+    sums
 }
 
 fn note_leaks(leaked: &mut HashMap<RuleId, u64, RandomState>, batch: &Batch) {

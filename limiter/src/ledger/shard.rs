@@ -159,6 +159,27 @@ impl Shard {
             .map_or_else(Count::default, |slot| slot.count)
     }
 
+    /// What of a key is lent, and what is kept back beyond that of `reserve`, which
+    /// sources may admit unasked unless they know better; in millionths of a hit.
+    pub(super) fn lent_or_kept(
+        &mut self,
+        key: CounterKey,
+        quota: &Quota,
+        reserve: u64,
+        now: Timestamp,
+    ) -> u64 {
+        let freed = self.count_of(key).freed_per_second(quota, now);
+        let Some(loans) = self.loans.find(key) else {
+            return reserve;
+        };
+        let (lent, covered) = loans.lent_and_covered(freed, now);
+        if loans.is_known_crowded(now) {
+            lent
+        } else {
+            lent.saturating_add(reserve.saturating_sub(covered))
+        }
+    }
+
     /// Forgets some of the loans that ran out, and with the last of them counts
     /// that are spent and sources that have long been silent. Returns whether it
     /// has done all that.

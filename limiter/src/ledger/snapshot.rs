@@ -82,21 +82,23 @@ pub(super) fn write(
     sink: &mut dyn FnMut(&[u8]),
 ) {
     let kinds: Vec<KindEntry> = kinds.iter().map(entry).collect();
+    let marks = shard.marks.iter();
+    let mut marks: Vec<MarkEntry> = marks
+        .map(|(source, mark)| mark_entry(*source, mark))
+        .collect();
+    marks.sort_unstable_by_key(|entry| entry.source);
+    let books = shard.books.iter();
+    let mut books: Vec<BookEntry> = books
+        .map(|(rule, hits)| BookEntry {
+            rule: rule.0,
+            hits: *hits,
+        })
+        .collect();
+    books.sort_unstable_by_key(|entry| entry.rule);
     let mut chunk = Chunk {
         kinds: kinds.clone(),
-        marks: shard
-            .marks
-            .iter()
-            .map(|(source, mark)| mark_entry(*source, mark))
-            .collect(),
-        books: shard
-            .books
-            .iter()
-            .map(|(rule, hits)| BookEntry {
-                rule: rule.0,
-                hits: *hits,
-            })
-            .collect(),
+        marks,
+        books,
         slots: Vec::new(),
         rules,
     };

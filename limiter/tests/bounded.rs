@@ -1,0 +1,125 @@
+//! A flood of invented keys costs nobody else anything, and the seeds of hash
+//! tables decide nothing.
+#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+mod common;
+
+use common::{Region, SEEDS, at, query, rule, rules, settings, source};
+use limiter::{
+    decision::{Tier, Verdict},
+    edge::Settings,
+    quota::Algorithm,
+};
+use prost::Message;
+
+const KEYS_MAX: usize = 200;
+
+#[test]
+fn a_flood_of_invented_keys_forgets_nobody_who_is_over_the_limit_and_loses_no_hit() {
+    let rules = rules(1, vec![rule(20, 3_600_000, Algorithm::SlidingWindow)]);
+    let mut region = Region::new(&rules, SEEDS);
+    let few = Settings {
+        keys_max: KEYS_MAX,
+        ..settings()
+    };
+    let mut limiter = source(1, &rules, few);
+    let mut admitted = 0;
+    let mut ask = |key: &str, region: &mut Region, limiter: &mut limiter::edge::Limiter, ms| {
+        let query = query(&rules, key);
+        let mut verdict = limiter.decide(&query, at(ms));
+        if matches!(verdict, Verdict::Hold { .. }) {
+            region.serve(limiter, at(ms));
+            verdict = limiter.decide_held(&query, at(ms), true);
+        }
+        admitted += u64::from(matches!(verdict, Verdict::Allow(_)));
+        region.serve(limiter, at(ms));
+        verdict
+    };
+    for request in 0..60 {
+        ask("over", &mut region, &mut limiter, 5_000 + request * 10);
+    }
+    for invented in 0..3_000 {
+        ask(
+            &format!("invented-{invented}"),
+            &mut region,
+            &mut limiter,
+            6_000 + invented,
+        );
+        if invented % 50 == 0 {
+            let verdict = ask("over", &mut region, &mut limiter, 6_000 + invented);
+            assert!(
+                matches!(verdict, Verdict::Deny(_)),
+                "after {invented}: {verdict:?}"
+            );
+        }
+    }
+    for flush in 0..5 {
+        region.serve(&mut limiter, at(10_000 + flush * 1_000));
+    }
+    let stats = limiter.stats(at(20_000));
+    assert!(stats.keys <= KEYS_MAX as u64);
+    assert_eq!(region.hits() + stats.untracked, admitted);
+}
+
+/// All bytes that go to and fro when the tables hash with these seeds.
+fn conversation(edge: [u64; 4], ledger: [u64; 4]) -> Vec<Vec<u8>> {
+    let rules = rules(1, vec![rule(30, 10_000, Algorithm::SlidingWindow)]);
+    let mut region = Region::new(&rules, ledger);
+    let settings = Settings {
+        hash_seeds: edge,
+        keys_max: 60,
+        ..settings()
+    };
+    let mut sources = [1, 2].map(|number| source(number, &rules, settings));
+    let mut said = Vec::new();
+    for step in 0..2_000_u64 {
+        let now = at(step * 10);
+        let limiter = sources.get_mut((step % 2) as usize).unwrap();
+        let key = format!("key-{}", step * step % 97);
+        limiter.decide(&query(&rules, &key), now);
+        while let Some(outgoing) = limiter.poll_send(now) {
+            let reply = region.sync(&outgoing, now).encode_to_vec();
+            limiter.handle_reply(outgoing.id, &reply, now).unwrap();
+            said.extend([outgoing.body, reply]);
+        }
+        region.ledger.sweep((step % 64) as u32, now);
+    }
+    said.extend(region.log.0);
+    said.extend(
+        region
+            .ledger
+            .hits_by_rule()
+            .iter()
+            .map(|sum| format!("{sum:?}").into_bytes()),
+    );
+    said
+}
+
+#[test]
+fn no_message_reply_or_record_depends_on_the_order_of_a_hash_table() {
+    let one = conversation(SEEDS, SEEDS);
+    let other = conversation([9, 8, 7, 6], [5, 6, 7, 8]);
+    assert!(one.len() > 100);
+    assert_eq!(one, other);
+}
+
+#[test]
+fn what_is_denied_ahead_of_the_region_is_denied_by_what_it_lent() {
+    let rules = rules(1, vec![rule(1, 3_600_000, Algorithm::FixedWindow)]);
+    let mut region = Region::new(&rules, SEEDS);
+    let mut limiter = source(1, &rules, settings());
+    region.serve(&mut limiter, at(0));
+    let mut tiers = Vec::new();
+    for ms in [5_000, 5_001, 5_002] {
+        let query = query(&rules, "a");
+        let mut verdict = limiter.decide(&query, at(ms));
+        if matches!(verdict, Verdict::Hold { .. }) {
+            region.serve(&mut limiter, at(ms));
+            verdict = limiter.decide_held(&query, at(ms), false);
+        }
+        if let Verdict::Deny(decision) = verdict {
+            tiers.push(decision.tier);
+        }
+    }
+    assert_eq!(tiers, [Tier::Lease, Tier::Lease]);
+}
