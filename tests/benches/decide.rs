@@ -34,10 +34,12 @@ static ALLOCATOR: Counting = Counting;
 /// Decisions of one candidate in one round.
 const DECISIONS: usize = 200_000;
 
+/// Decides once for the key at each of these places; how many were allowed.
+type Decide<'a> = Box<dyn FnMut(&[u32]) -> usize + 'a>;
+
 struct Candidate<'a> {
     name: &'static str,
-    /// Decides once for the key at a place; whether it was allowed.
-    decide: Box<dyn FnMut(&[u32]) -> usize + 'a>,
+    decide: Decide<'a>,
     nanos: Vec<f64>,
     allocations: u64,
     allowed: usize,

@@ -26,7 +26,7 @@ use weir_tests::aggregator::Aggregator;
 use weir_tests::flush::{Claims, Flusher, RULES, key, rule_id};
 use weir_tests::http::Connection;
 use weir_tests::measure::{machine, number, percentile, spread};
-use weir_tests::redis::{self, Redis};
+use weir_tests::redis_server::{Redis, write};
 
 /// Deltas of one flush.
 const DELTAS: usize = 1_000;
@@ -176,8 +176,8 @@ fn pipeline(redis: &Redis) -> Sender<'_> {
         let mut out = Vec::new();
         for key in keys {
             let name = key.to_bytes();
-            redis::write(&mut out, &[b"INCRBY", &name, b"1"]);
-            redis::write(&mut out, &[b"EXPIREAT", &name, EXPIRES]);
+            write(&mut out, &[b"INCRBY", &name, b"1"]);
+            write(&mut out, &[b"EXPIREAT", &name, EXPIRES]);
         }
         client.send(&out, keys.len() * 2).expect("redis counts");
     })

@@ -18,7 +18,7 @@
 //! | `measure` | medians, and time spent, for the benches |
 //! | `warm` | a source whose every key is leased |
 //! | `flush` | a source's flushes as they are on the wire |
-//! | `redis` | Debian's redis-server, for comparison |
+//! | `redis_server` | Debian's redis-server, for comparison |
 //! | `load` | many connections at once, and what they were answered |
 //! | `spray` | clients at a steady rate, and when they were answered what |
 //!
@@ -48,7 +48,7 @@ pub mod load;
 pub mod measure;
 pub mod process;
 pub mod prom;
-pub mod redis;
+pub mod redis_server;
 pub mod region;
 pub mod rules;
 pub mod spray;
