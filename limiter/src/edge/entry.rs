@@ -34,6 +34,8 @@ pub(super) struct Entry {
     pub(super) penalty_until: Timestamp,
     /// Used since the table's hand last came by.
     pub(super) touched: bool,
+    /// The decision it was last part of.
+    pub(super) turn: u64,
     /// Whether the region counts this key, too.
     pub(super) shared: bool,
 }
@@ -111,16 +113,18 @@ impl Entry {
             claim: Claim::default(),
             penalty_until: Timestamp::default(),
             touched: true,
+            turn: 0,
             shared,
         }
     }
 
-    /// Whether forgetting it loses nothing and lets nobody off.
-    pub(super) fn is_evictable(&self, now: Timestamp) -> bool {
+    /// Whether forgetting it loses nothing and lets nobody off: neither is it part
+    /// of the decision that is being made.
+    pub(super) fn is_evictable(&self, turn: u64, now: Timestamp) -> bool {
         let claimed = self.claim.dirty || self.claim.asking || self.claim.open;
         let over = now < self.lease.quiet || (self.lease.share > 0 && self.lease.is_live(now));
         let punished = now < self.penalty_until;
-        self.report.unacked == 0 && !claimed && !over && !punished
+        self.turn != turn && self.report.unacked == 0 && !claimed && !over && !punished
     }
 
     /// Notes admitted hits for the next batch. If they belong to another window

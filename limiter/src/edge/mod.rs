@@ -52,6 +52,8 @@ pub struct Limiter {
     /// Hits of windows that have passed, not in a batch yet.
     late: Late,
     message: u64,
+    /// Decisions made.
+    turn: u64,
     next_flush: Timestamp,
     /// Sources that the region knows of.
     sources: u32,
@@ -148,6 +150,7 @@ impl Limiter {
             dirty: Vec::new(),
             asking: Vec::new(),
             late: Late::new(settings.keys_max),
+            turn: 0,
             next_flush: Timestamp::default(),
             sources: u32::MAX,
         }
@@ -161,8 +164,14 @@ impl Limiter {
     /// Puts rules in force. Keys whose rule keeps its name, key, window and
     /// algorithm keep their counts; what was lent under the old rules is void.
     pub fn set_rules(&mut self, rules: Arc<RuleSet>) {
-        self.rule_stats.clear();
-        self.rule_stats.resize(rules.len(), RuleStats::default());
+        let mut stats = alloc::vec![RuleStats::default(); rules.len()];
+        for (place, old) in self.rule_stats.iter().enumerate() {
+            let kept = self.rules.id(place).and_then(|id| rules.by_id(id));
+            if let Some(new) = kept.and_then(|place| stats.get_mut(place)) {
+                *new = *old;
+            }
+        }
+        self.rule_stats = stats;
         for entry in self.table.iter_mut() {
             entry.place = rules
                 .by_id(entry.rule)
@@ -200,6 +209,7 @@ impl Limiter {
 
     /// Asks every rule, and spends nothing.
     fn weigh(&mut self, query: &Query, now: Timestamp, weighing: Weighing) -> Parts {
+        self.turn = self.turn.wrapping_add(1);
         let mut at = Circumstances {
             now,
             region_now: self.region_now(now),
@@ -226,13 +236,14 @@ impl Limiter {
             };
             let place = u32::try_from(hit.rule).unwrap_or(u32::MAX);
             let shared = rule.scope != Scope::Pop;
-            let slot = self
-                .table
-                .find_or_insert(hit.key, now, || Entry::new(hit.key, id, place, shared));
+            let slot = self.table.find_or_insert(hit.key, self.turn, now, || {
+                Entry::new(hit.key, id, place, shared)
+            });
             at.impatient = weighing == Weighing::Last || self.cannot_wait(rule);
             let answer = match slot.and_then(|slot| self.table.get_mut(slot)) {
                 Some(entry) => {
                     entry.touched = true;
+                    entry.turn = self.turn;
                     if weighing == Weighing::First {
                         entry.claim.offered = entry.claim.offered.saturating_add(hit.cost);
                     }
@@ -368,7 +379,8 @@ impl Limiter {
         let local = rule.local_quota().unwrap_or(rule.quota);
         let own = rule.scope == Scope::Pop;
         let Some(entry) = part.slot.and_then(|slot| self.table.get_mut(slot)) else {
-            self.stats.untracked = self.stats.untracked.saturating_add(hit.cost);
+            let lost = if own { 0 } else { hit.cost };
+            self.stats.untracked = self.stats.untracked.saturating_add(lost);
             return;
         };
         entry
@@ -429,13 +441,13 @@ impl Limiter {
         let mut least: Option<Decision> = None;
         let mut shadowed = false;
         for part in parts {
+            // Only a rule that watches can be against it, or not know yet: what it
+            // lets through is not covered by the region's word.
             let tier = match part.answer {
                 Answer::Yes(tier) => tier,
-                Answer::No(..) | Answer::Late | Answer::Ask => {
-                    shadowed |= part.answer != Answer::Ask;
-                    continue;
-                }
+                Answer::No(..) | Answer::Ask | Answer::Late => Tier::Debt,
             };
+            shadowed |= part.answer.denies();
             let Some(rule) = self.rules.rule(part.hit.rule) else {
                 continue;
             };
@@ -519,6 +531,8 @@ impl Limiter {
     }
 
     /// What each rule has decided since the last call, by its place in the set.
+    /// What a rule has that new rules no longer know is gone with it: call this
+    /// before a reply is handled.
     pub fn take_rule_stats(&mut self) -> Vec<RuleStats> {
         let fresh = alloc::vec![RuleStats::default(); self.rules.len()];
         core::mem::replace(&mut self.rule_stats, fresh)

@@ -50,6 +50,7 @@ impl Table {
     pub(super) fn find_or_insert(
         &mut self,
         key: CounterKey,
+        turn: u64,
         now: Timestamp,
         fresh: impl FnOnce() -> Entry,
     ) -> Option<Slot> {
@@ -62,7 +63,7 @@ impl Table {
             self.entries.push(entry);
             slot
         } else {
-            let slot = self.victim(now)?;
+            let slot = self.victim(turn, now)?;
             self.forget(slot);
             *self.get_mut(slot)? = entry;
             slot
@@ -97,11 +98,11 @@ impl Table {
         self.get(slot).is_some_and(|entry| entry.key == key)
     }
 
-    fn victim(&mut self, now: Timestamp) -> Option<Slot> {
+    fn victim(&mut self, turn: u64, now: Timestamp) -> Option<Slot> {
         for _ in 0..STEPS.min(self.entries.len()) {
             self.hand = (self.hand + 1) % self.entries.len().max(1);
             let entry = self.entries.get_mut(self.hand)?;
-            if !entry.is_evictable(now) {
+            if !entry.is_evictable(turn, now) {
                 continue;
             }
             if !entry.touched {
