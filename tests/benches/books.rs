@@ -97,7 +97,7 @@ fn in_process(keys: &[CounterKey]) {
     steps("flush of 1 000 keys with claims", &leasing);
     steps("step of a sweep, leased", &sweep(&mut ledger, now));
     let took = step(|| ledger.set_rules(rules(2), now, &mut log));
-    steps("new rules, every lease recalled", &[took]);
+    steps("new rules, every key leased", &[took]);
     let _ = fill(&mut ledger, &mut log, &mut source, keys, Claims::All, now);
     let later = now.after(Micros::from_secs(120));
     steps("step of a sweep, leases over", &sweep(&mut ledger, later));
