@@ -68,3 +68,14 @@ impl Tier {
         }
     }
 }
+
+impl Decision {
+    /// Whether this denial is the one to name rather than another: it frees later.
+    pub(crate) fn frees_after(&self, other: &Self) -> bool {
+        match (self.retry_after, other.retry_after) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(one), Some(other)) => one > other,
+        }
+    }
+}

@@ -13,10 +13,6 @@ const FUNCTION_MAX: usize = 70;
 const LONGER_FILES: &[(&str, &str)] = &[
     ("limiter/src/wire/generated.rs", "written by a program"),
     (
-        "limiter/src/edge/mod.rs",
-        "one state machine; to be split into deciding and settling",
-    ),
-    (
         "limiter/src/ruleset/tests.rs",
         "one promise after the other; no part of it needs another",
     ),
