@@ -12,6 +12,8 @@ mod settings;
 
 pub use settings::{DurabilityName, LogFormat, Settings};
 
+use limiter::{counter::TenantLimits, time::Micros};
+
 use crate::store::Durability;
 
 /// A configuration that can be run.
@@ -29,6 +31,10 @@ pub struct Config {
     pub durability: Durability,
     /// What one client, or all together, may use.
     pub limits: Limits,
+    /// What one tenant may keep in counters.
+    pub tenant: TenantLimits,
+    /// How long it is remembered what an idempotency key was told.
+    pub idempotency_lifetime: Micros,
     /// Log bytes after which a snapshot is taken.
     pub snapshot_log_bytes: u64,
     /// How log lines look.
@@ -48,6 +54,8 @@ pub struct Limits {
     pub body_bytes_max: u32,
     /// Open connections.
     pub connections_max: u32,
+    /// Who may watch counters at once.
+    pub watchers_max: u32,
     /// How long a request may take, its body included.
     pub request_timeout: Duration,
 }
@@ -155,6 +163,8 @@ impl TryFrom<Settings> for Config {
 
     fn try_from(settings: Settings) -> Result<Self, ConfigError> {
         let limits = Limits::try_from(&settings)?;
+        let tenant = tenant_limits(&settings)?;
+        let idempotency_lifetime = idempotency_lifetime(&settings)?;
         let listen = settings
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
@@ -172,6 +182,8 @@ impl TryFrom<Settings> for Config {
                 Some(DurabilityName::Written) => Durability::Written,
                 Some(DurabilityName::Fsynced) | None => Durability::Fsynced,
             },
+            tenant,
+            idempotency_lifetime,
             limits,
             snapshot_log_bytes,
             log_format: settings.log_format.unwrap_or_default(),
@@ -214,11 +226,31 @@ impl TryFrom<&Settings> for Limits {
                 1,
                 1 << 20,
             )?,
+            watchers_max: bounded("watchers_max", settings.watchers_max, 1024, 1, 1 << 20)?,
             request_timeout: Duration::from_millis(
                 bounded("request_timeout_ms", timeout_ms, 10_000, 10, 600_000)?.into(),
             ),
         })
     }
+}
+
+fn tenant_limits(settings: &Settings) -> Result<TenantLimits, ConfigError> {
+    let counters_max = settings.tenant_counters_max.unwrap_or(1_000_000);
+    in_range("tenant_counters_max", counters_max, 1, 1 << 32)?;
+    let bytes_max = settings.tenant_counter_bytes_max.unwrap_or(1 << 30);
+    in_range("tenant_counter_bytes_max", bytes_max, 1 << 10, 1 << 40)?;
+    Ok(TenantLimits {
+        counters_max,
+        bytes_max,
+    })
+}
+
+/// Two hours at least: a machine clock that jumps an hour ahead takes no key away
+/// from a caller that sends again within the hour.
+fn idempotency_lifetime(settings: &Settings) -> Result<Micros, ConfigError> {
+    let secs = settings.idempotency_lifetime_s.unwrap_or(24 * 3_600);
+    in_range("idempotency_lifetime_s", secs, 2 * 3_600, 30 * 24 * 3_600)?;
+    Ok(Micros::from_secs(secs))
 }
 
 fn in_range(field: &'static str, value: u64, least: u64, most: u64) -> Result<(), ConfigError> {

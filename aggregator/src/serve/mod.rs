@@ -122,6 +122,7 @@ impl Running {
         if let Some(watch) = &self.watch {
             watch.abort();
         }
+        self.ledger.end_watches();
         self.server.stop().await;
         let ended = match early {
             Some(ended) => ended,

@@ -14,6 +14,7 @@ mod common;
 
 mod check;
 mod command;
+mod counters;
 mod disk;
 mod durability;
 mod http;
@@ -22,3 +23,4 @@ mod restart;
 mod rules;
 mod server;
 mod sync;
+mod watch;

@@ -57,8 +57,7 @@ pub(super) async fn check(
 ) -> Result<Response, Problem> {
     let Query(options) = options.map_err(|error| Problem::malformed(error.body_text()))?;
     let (bytes, permit) = body::read(&app, &headers, body).await?;
-    let asked: Asked = serde_json::from_slice(&bytes)
-        .map_err(|error| Problem::malformed(format!("the body is not a check: {error}")))?;
+    let asked: Asked = body::json("a check", &bytes)?;
     let checked = app.ledger.check(asked.into(), permit).await?;
     let mut response = match options.enforce && !checked.allowed {
         true => exceeded(&checked).into_response(),

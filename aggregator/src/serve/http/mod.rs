@@ -11,7 +11,9 @@ use axum::{
 };
 
 mod body;
+mod caller;
 mod check;
+mod counter;
 mod problem;
 mod quota_headers;
 mod server;
@@ -35,6 +37,7 @@ fn router(app: App) -> Router {
     Router::new()
         .route("/v1/sync", post(sync::sync))
         .route("/v1/ratelimit/check", post(check::check))
+        .merge(counter::routes())
         .route("/healthz", get(status::healthz))
         .route("/readyz", get(status::readyz))
         .route("/metrics", get(status::metrics))
