@@ -9,6 +9,7 @@ use std::{
 };
 
 use limiter::{
+    bound::Fleet,
     key::HashSeed,
     quota::Algorithm,
     rule::{Action, Condition, Consistency, Expect, Fallback, KeyPart, Rule, Scope},
@@ -22,6 +23,12 @@ use super::{check::say, *};
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/rules")
 }
+
+/// The fleet that the golden tables are worked out for.
+const FLEET: Fleet = Fleet {
+    sources: 16,
+    round_trip: Micros::from_millis(2),
+};
 
 fn golden_files(prefix: &str) -> Vec<PathBuf> {
     let files = fs::read_dir(golden())
@@ -60,7 +67,7 @@ fn rule(lines: &str) -> Rule {
 fn compare(file: &Path, expected_status: u8) {
     let name = file.file_name().unwrap().to_str().unwrap();
     let read = RuleFile::parse(name, &fs::read(file).unwrap());
-    let (text, status) = say(name, read, Format::Table);
+    let (text, status) = say(name, read, Format::Table, FLEET);
     let beside = file.with_extension("txt");
     if env::var_os("WEIR_BLESS").is_some() {
         fs::write(&beside, &text).unwrap();
@@ -169,7 +176,7 @@ fn every_word_for_a_key_reads_back_as_it_is_shown() {
     ] {
         let read = rule(&format!("window: 1m\nkey: [ {word} ]"));
         assert_eq!(read.key, std::slice::from_ref(&part), "{word}");
-        assert_eq!(RuleReport::of(&read).key, [shown]);
+        assert_eq!(RuleReport::of(&read, FLEET).key, [shown]);
         assert_eq!(rule(&format!("window: 1m\nkey: \"{shown}\"")).key, [part]);
     }
 }
@@ -254,7 +261,7 @@ fn a_thousand_errors_are_not_all_shown() {
 
 #[test]
 fn a_file_that_is_not_there_says_so() {
-    let (text, status) = check(Path::new("no-such-file.yaml"), Format::Table);
+    let (text, status) = check(Path::new("no-such-file.yaml"), Format::Table, FLEET);
     assert!(
         text.starts_with("no-such-file.yaml: cannot be read: "),
         "{text}"
@@ -265,7 +272,7 @@ fn a_file_that_is_not_there_says_so() {
 #[test]
 fn json_output_holds_what_the_table_and_the_errors_say() {
     let read = |text: &str| {
-        let (text, status) = say("r.yaml", parse(text), Format::Json);
+        let (text, status) = say("r.yaml", parse(text), Format::Json, FLEET);
         (
             serde_json::from_str::<serde_json::Value>(&text).unwrap(),
             status,
