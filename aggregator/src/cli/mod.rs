@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 use crate::chain::chain;
 
 mod logging;
+mod restore;
 mod rules;
 mod serve;
 mod simulate;
@@ -20,6 +21,7 @@ Examples:
   weir rules check rules.yaml
   weir serve --rules rules.yaml --data-dir weir-data
   weir verify weir-data
+  weir restore backup.tar --data-dir weir-data
   weir simulate scenarios.json
 
 Exit codes: 0 done, 1 failed (the reason is on standard error), 2 not understood.";
@@ -41,6 +43,8 @@ enum Command {
     Rules(rules::Command),
     /// Read a data directory as a start would, and change nothing
     Verify(verify::Args),
+    /// Make a data directory from a backup
+    Restore(restore::Args),
     /// Run a rule and a fleet on a virtual clock, and compare with an exact limiter
     Simulate(simulate::Args),
 }
@@ -51,6 +55,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Serve(args) => serve::run(*args),
         Command::Rules(command) => rules::run(&command),
         Command::Verify(args) => verify::run(&args),
+        Command::Restore(args) => restore::run(&args),
         Command::Simulate(args) => simulate::run(&args),
     }
 }

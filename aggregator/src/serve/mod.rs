@@ -18,7 +18,12 @@ pub use health::{Health, HealthBoard};
 pub use rule_file::RuleSourceError;
 pub use task::TaskError;
 
-use self::{http::Server, metrics::Metrics, rule_file::RuleSource, task::LedgerHandle};
+use self::{
+    http::{DataDir, Server},
+    metrics::Metrics,
+    rule_file::RuleSource,
+    task::LedgerHandle,
+};
 use crate::{
     config::Config,
     store::{Disk, RealDisk},
@@ -84,6 +89,7 @@ impl Running {
         let address = listener.local_addr()?;
         let metrics = Arc::new(Metrics::new(&config.region));
         let health = Arc::new(HealthBoard::new());
+        let data = DataDir::new(Arc::clone(&disk), &config.data_dir);
         let setup = task::Setup {
             disk,
             clock,
@@ -91,7 +97,7 @@ impl Running {
             health: Arc::clone(&health),
         };
         let (ledger, ended) = task::start(setup, &config)?;
-        let server = Server::start(listener, ledger.clone(), &metrics, &config.limits);
+        let server = Server::start(listener, ledger.clone(), data, &metrics, &config.limits);
         let watch = rule_file.zip(rules).map(|(file, (bytes, rules))| {
             let (ledger, metrics) = (ledger.clone(), Arc::clone(&metrics));
             tokio::spawn(file.keep_in_force(bytes, rules, ledger, metrics))

@@ -10,6 +10,7 @@ use axum::{
     routing::{get, post},
 };
 
+mod backup;
 mod body;
 mod check;
 mod problem;
@@ -18,6 +19,7 @@ mod server;
 mod status;
 mod sync;
 
+pub(super) use self::backup::DataDir;
 use self::problem::Problem;
 pub(super) use self::server::Server;
 use super::{metrics::Metrics, task::LedgerHandle};
@@ -26,6 +28,7 @@ use crate::config::Limits;
 /// What every handler may use.
 struct App {
     ledger: LedgerHandle,
+    data: DataDir,
     metrics: Arc<Metrics>,
     limits: Limits,
 }
@@ -35,6 +38,7 @@ fn router(app: App) -> Router {
     Router::new()
         .route("/v1/sync", post(sync::sync))
         .route("/v1/ratelimit/check", post(check::check))
+        .route("/v1/backup", get(backup::backup))
         .route("/healthz", get(status::healthz))
         .route("/readyz", get(status::readyz))
         .route("/metrics", get(status::metrics))

@@ -16,7 +16,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{App, router};
+use super::{App, DataDir, router};
 use crate::{
     config::Limits,
     serve::{metrics::Metrics, task::LedgerHandle},
@@ -52,6 +52,7 @@ impl Server {
     pub(in crate::serve) fn start(
         listener: TcpListener,
         ledger: LedgerHandle,
+        data: DataDir,
         metrics: &Arc<Metrics>,
         limits: &Limits,
     ) -> Self {
@@ -59,6 +60,7 @@ impl Server {
         let connections = Connections {
             router: router(App {
                 ledger,
+                data,
                 metrics: Arc::clone(metrics),
                 limits: *limits,
             }),
