@@ -109,8 +109,8 @@ demo: setup wasm ## three Envoys and one limit; DEMO_SECONDS=60 for longer
 accuracy: ## simulated fleets beside one exact limiter
 	cargo run --locked --release -p simulator --example simulate -- tests/cases/accuracy.json
 
-# Redis is measured, too, where `redis-server` is installed.
-BENCHES := decide size envoy_cost flushes books
+# Redis and PostgreSQL are measured, too, where Debian's packages are installed.
+BENCHES := decide size envoy_cost flushes books counters
 BENCH ?= $(BENCHES)
 
 .PHONY: bench
