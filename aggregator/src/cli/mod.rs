@@ -13,6 +13,7 @@ mod logging;
 mod rules;
 mod serve;
 mod simulate;
+mod token;
 mod verify;
 
 const EXAMPLES: &str = "\
@@ -39,6 +40,9 @@ enum Command {
     /// Work with rule files
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Make tokens for those who may use an aggregator
+    #[command(subcommand)]
+    Token(token::Command),
     /// Read a data directory as a start would, and change nothing
     Verify(verify::Args),
     /// Run a rule and a fleet on a virtual clock, and compare with an exact limiter
@@ -50,6 +54,7 @@ pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Serve(args) => serve::run(*args),
         Command::Rules(command) => rules::run(&command),
+        Command::Token(command) => token::run(command),
         Command::Verify(args) => verify::run(&args),
         Command::Simulate(args) => simulate::run(&args),
     }

@@ -14,11 +14,15 @@ mod common;
 
 mod check;
 mod command;
+mod connections;
 mod disk;
 mod durability;
 mod http;
+mod logs;
 mod overload;
 mod restart;
 mod rules;
 mod server;
 mod sync;
+mod tls;
+mod tokens;
