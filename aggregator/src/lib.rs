@@ -1,5 +1,6 @@
 //! The regional aggregator: durable counters, leases and rules behind HTTP.
 
+pub mod auth;
 mod chain;
 pub mod cli;
 pub mod config;

@@ -14,6 +14,7 @@ mod restore;
 mod rules;
 mod serve;
 mod simulate;
+mod token;
 mod verify;
 
 const EXAMPLES: &str = "\
@@ -41,6 +42,9 @@ enum Command {
     /// Work with rule files
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Make tokens for those who may use an aggregator
+    #[command(subcommand)]
+    Token(token::Command),
     /// Read a data directory as a start would, and change nothing
     Verify(verify::Args),
     /// Make a data directory from a backup
@@ -54,6 +58,7 @@ pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Serve(args) => serve::run(*args),
         Command::Rules(command) => rules::run(&command),
+        Command::Token(command) => token::run(command),
         Command::Verify(args) => verify::run(&args),
         Command::Restore(args) => restore::run(&args),
         Command::Simulate(args) => simulate::run(&args),

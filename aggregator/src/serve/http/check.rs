@@ -59,7 +59,10 @@ pub(super) async fn check(
     let (bytes, permit) = body::read(&app, &headers, body).await?;
     let asked: Asked = serde_json::from_slice(&bytes)
         .map_err(|error| Problem::malformed(format!("the body is not a check: {error}")))?;
-    let checked = app.ledger.check(asked.into(), permit).await?;
+    let check = Check::from(asked);
+    let key = app.log_keys.then(|| check.key.clone());
+    let checked = app.ledger.check(check, permit).await?;
+    tracing::debug!(rule = checked.rule, allowed = checked.allowed, key = ?key, "checked");
     let mut response = match options.enforce && !checked.allowed {
         true => exceeded(&checked).into_response(),
         false => Json(describe(&checked)).into_response(),

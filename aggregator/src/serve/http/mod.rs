@@ -10,27 +10,39 @@ use axum::{
     routing::{get, post},
 };
 
+mod addresses;
 mod backup;
 mod body;
 mod check;
+mod farewell;
+mod guard;
 mod problem;
 mod quota_headers;
 mod server;
 mod status;
 mod sync;
+mod tls;
 
 pub(super) use self::backup::DataDir;
 use self::problem::Problem;
-pub(super) use self::server::Server;
-use super::{metrics::Metrics, task::LedgerHandle};
+pub use self::tls::TlsError;
+pub(super) use self::{
+    server::Server,
+    tls::{Contents as TlsContents, Tls},
+};
+use super::{gate::Gate, metrics::Metrics, task::LedgerHandle};
 use crate::config::Limits;
 
 /// What every handler may use.
-struct App {
-    ledger: LedgerHandle,
-    data: DataDir,
-    metrics: Arc<Metrics>,
-    limits: Limits,
+pub(super) struct App {
+    pub(super) ledger: LedgerHandle,
+    pub(super) data: DataDir,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) limits: Limits,
+    /// Who is let in.
+    pub(super) gate: Arc<Gate>,
+    /// Whether log lines may show keys.
+    pub(super) log_keys: bool,
 }
 
 fn router(app: App) -> Router {
@@ -44,6 +56,7 @@ fn router(app: App) -> Router {
         .route("/metrics", get(status::metrics))
         .method_not_allowed_fallback(no_such_method)
         .fallback(no_such_path)
+        .layer(from_fn_with_state(Arc::clone(&app), guard::guard))
         .layer(from_fn_with_state(Arc::clone(&app), count))
         .with_state(app)
 }
