@@ -13,6 +13,7 @@
 mod common;
 
 mod check;
+mod client;
 mod command;
 mod connections;
 mod disk;
@@ -23,6 +24,7 @@ mod overload;
 mod restart;
 mod rules;
 mod server;
+mod stub;
 mod sync;
 mod tls;
 mod tokens;

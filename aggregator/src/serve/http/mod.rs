@@ -12,6 +12,7 @@ use axum::{
 
 mod addresses;
 mod body;
+mod caller;
 mod check;
 mod farewell;
 mod guard;
