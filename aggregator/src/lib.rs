@@ -3,6 +3,7 @@
 pub mod auth;
 mod chain;
 pub mod cli;
+pub mod client;
 pub mod config;
 pub mod rules;
 pub mod serve;

@@ -28,6 +28,12 @@ impl Name {
     }
 }
 
+impl From<Name> for Arc<str> {
+    fn from(name: Name) -> Self {
+        name.0
+    }
+}
+
 impl FromStr for Name {
     type Err = NotAName;
 

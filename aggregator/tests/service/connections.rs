@@ -28,12 +28,10 @@ fn one_address_has_only_its_share_of_connections() {
     until("there is room again", || {
         get(server.address, "/healthz").status == 200
     });
-    let counted = metric(
-        server.address,
-        "weir_connections_refused_total",
-        "reason=\"address\"",
-    );
-    assert!(counted >= 1);
+    let refused = "reason=\"address\"";
+    until("it is counted", || {
+        metric(server.address, "weir_connections_refused_total", refused) >= 1
+    });
 }
 
 /// A connection that was answered, and is still open.

@@ -14,6 +14,7 @@ mod common;
 
 mod backup;
 mod check;
+mod client;
 mod command;
 mod connections;
 mod disk;
@@ -24,6 +25,7 @@ mod overload;
 mod restart;
 mod rules;
 mod server;
+mod stub;
 mod sync;
 mod tls;
 mod tokens;

@@ -3,6 +3,7 @@
 use std::{
     io::{self, Read},
     net::{SocketAddr, TcpStream},
+    process::Command,
     sync::Arc,
     time::Duration,
 };
@@ -238,6 +239,33 @@ fn a_new_certificate_is_shown_to_new_connections_and_a_wrong_one_never() {
     place.write("key.pem", &next.key);
     until("the new one is shown", || status(&new) == Some(200));
     assert_eq!(status(&old), None);
+}
+
+#[test]
+fn the_command_asks_over_tls_and_trusts_only_whom_it_is_told_to() {
+    let authority = authority();
+    let place = place(&issue(&authority, "localhost"));
+    let server = place.launch();
+    let client = Client::of(&authority);
+    until("ready", || {
+        client.get(server.address, "/readyz").unwrap().status == 200
+    });
+    let url = format!("https://localhost:{}", server.address.port());
+    let ca = place.write("ca.pem", &authority.pem());
+    let weir = |more: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["check", "wide", "a", "--url", &url])
+            .args(more)
+            .output()
+            .unwrap()
+    };
+    let asked = weir(&["--ca", ca.to_str().unwrap()]);
+    let error = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert_eq!(asked.status.code(), Some(0), "{error}");
+    let asked = weir(&[]);
+    assert_eq!(asked.status.code(), Some(69));
+    let error = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert!(error.contains("certificate"), "{error}");
 }
 
 #[test]

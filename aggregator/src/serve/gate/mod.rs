@@ -33,7 +33,7 @@ struct Book {
 
 /// Who sent a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Caller {
+pub(super) struct Guest {
     /// On whose behalf.
     pub(super) tenant: Name,
     /// What the token is called; none if none was asked for.
@@ -103,11 +103,11 @@ impl Gate {
     }
 
     /// Lets a request in, or not.
-    pub(super) fn enter(&self, token: Option<&[u8]>, access: Access) -> Result<Caller, Refused> {
+    pub(super) fn enter(&self, token: Option<&[u8]>, access: Access) -> Result<Guest, Refused> {
         let book = self.book();
-        let caller = book.caller(token, access)?;
-        book.rates.spend(&caller, self.stopwatch.now())?;
-        Ok(caller)
+        let guest = book.guest(token, access)?;
+        book.rates.spend(&guest, self.stopwatch.now())?;
+        Ok(guest)
     }
 
     fn book(&self) -> Arc<Book> {
@@ -116,9 +116,9 @@ impl Gate {
 }
 
 impl Book {
-    fn caller(&self, token: Option<&[u8]>, access: Access) -> Result<Caller, Refused> {
+    fn guest(&self, token: Option<&[u8]>, access: Access) -> Result<Guest, Refused> {
         let Some(tokens) = &self.tokens else {
-            return Ok(Caller {
+            return Ok(Guest {
                 tenant: Name::nobody_in_particular(),
                 token: None,
             });
@@ -137,7 +137,7 @@ impl Book {
                 held: holder.rights.clone(),
             });
         }
-        Ok(Caller {
+        Ok(Guest {
             tenant: holder.tenant.clone(),
             token: Some(holder.name.clone()),
         })
@@ -180,8 +180,8 @@ mod tests {
 
     #[test]
     fn without_tokens_everyone_is_the_default_tenant() {
-        let caller = gate(None, 10).enter(Some(b"x"), Access::Nobody).unwrap();
-        assert_eq!((caller.tenant.as_str(), caller.token), ("default", None));
+        let guest = gate(None, 10).enter(Some(b"x"), Access::Nobody).unwrap();
+        assert_eq!((guest.tenant.as_str(), guest.token), ("default", None));
     }
 
     #[test]
@@ -189,8 +189,8 @@ mod tests {
         let gate = gate(Some(tokens("one", None)), 10);
         assert_eq!(gate.enter(None, READ), Err(Refused::NoToken));
         assert_eq!(gate.enter(Some(b"x"), READ), Err(Refused::UnknownToken));
-        let caller = gate.enter(Some(b"one"), READ).unwrap();
-        assert_eq!(caller.tenant.as_str(), "t");
+        let guest = gate.enter(Some(b"one"), READ).unwrap();
+        assert_eq!(guest.tenant.as_str(), "t");
         assert!(gate.enter(Some(b"one"), Access::Known).is_ok());
         for access in [Access::Right(Right::Rules), Access::Nobody] {
             let refused = gate.enter(Some(b"one"), access).unwrap_err();

@@ -13,7 +13,7 @@ use limiter::{
     window::Window,
 };
 
-use super::{Caller, Refused};
+use super::{Guest, Refused};
 use crate::auth::{Name, Tokens};
 
 /// Evaluated by the compiler, which would not build it otherwise.
@@ -59,10 +59,10 @@ impl Rates {
         rates
     }
 
-    /// Spends one request from the caller's token and tenant, or from neither.
-    pub(super) fn spend(&self, caller: &Caller, now: Timestamp) -> Result<(), Refused> {
-        let token = caller.token.as_ref().and_then(|name| self.tokens.get(name));
-        let tenant = self.tenants.get(&caller.tenant);
+    /// Spends one request from the guest's token and tenant, or from neither.
+    pub(super) fn spend(&self, guest: &Guest, now: Timestamp) -> Result<(), Refused> {
+        let token = guest.token.as_ref().and_then(|name| self.tokens.get(name));
+        let tenant = self.tenants.get(&guest.tenant);
         let asked = [("token", token), ("tenant", tenant)];
         // Always in this order, so that no two wait for each other.
         let mut taken = Vec::with_capacity(asked.len());
@@ -109,8 +109,8 @@ impl Bucket {
 mod tests {
     use super::*;
 
-    fn caller(token: Option<&str>) -> Caller {
-        Caller {
+    fn guest(token: Option<&str>) -> Guest {
+        Guest {
             tenant: Name::nobody_in_particular(),
             token: token.map(|name| name.parse().unwrap()),
         }
@@ -124,7 +124,7 @@ mod tests {
     fn a_second_s_worth_may_come_at_once_and_then_only_what_flows_back() {
         let rates = Rates::default().for_tokens(None, rate(4));
         let now = Timestamp::from_millis(10_000);
-        let spend = |now| rates.spend(&caller(None), now);
+        let spend = |now| rates.spend(&guest(None), now);
         for _ in 0..4 {
             spend(now).unwrap();
         }
@@ -145,8 +145,8 @@ mod tests {
         let none = Buckets::new();
         keep(&mut rates.tokens, &none, &"a".parse().unwrap(), rate(2));
         let at = Timestamp::from_millis;
-        rates.spend(&caller(Some("a")), at(0)).unwrap();
-        let refused = rates.spend(&caller(Some("a")), at(0));
+        rates.spend(&guest(Some("a")), at(0)).unwrap();
+        let refused = rates.spend(&guest(Some("a")), at(0));
         let tenant = |refused| {
             matches!(
                 refused,

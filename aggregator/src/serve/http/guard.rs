@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
-use super::{App, problem::Problem};
+use super::{App, caller::Caller, problem::Problem};
 use crate::{
     auth::Right,
     serve::gate::{Access, Refused},
@@ -46,8 +46,11 @@ pub(super) async fn guard(
     }
     let access = access(request.method(), path);
     match app.gate.enter(bearer(request.headers()), access) {
-        Ok(caller) => {
-            request.extensions_mut().insert(caller);
+        Ok(known) => {
+            request.extensions_mut().insert(Caller {
+                tenant: known.tenant.into(),
+                token: known.token.map(Into::into),
+            });
             next.run(request).await
         }
         Err(refused) => {

@@ -13,6 +13,7 @@ use axum::{
 mod addresses;
 mod backup;
 mod body;
+mod caller;
 mod check;
 mod farewell;
 mod guard;
