@@ -1,5 +1,5 @@
-//! The only clock in the aggregator. The ledger's task owns it and hands the
-//! time on as an argument.
+//! The only clocks in the aggregator. The ledger's task owns the one that names
+//! windows and hands the time on as an argument; HTTP has one for spans.
 
 #![allow(
     clippy::disallowed_methods,
@@ -39,6 +39,22 @@ impl SystemClock {
             told: Timestamp::default(),
             told_at: Duration::ZERO,
         }
+    }
+}
+
+/// Time since the service started, for spans only: it names no window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// One that starts now.
+    pub(super) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// How long ago that was, as an instant.
+    pub(super) fn now(self) -> Timestamp {
+        Timestamp::from_micros(whole_micros(self.0.elapsed()))
     }
 }
 

@@ -20,6 +20,10 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 
+mod door;
+
+use self::door::DoorMetrics;
+
 type Label = [(&'static str, String); 1];
 type Labels2 = [(&'static str, String); 2];
 
@@ -34,6 +38,7 @@ pub(super) struct Metrics {
     adds: Family<Label, Counter>,
     responses: Family<Label, Counter>,
     snapshot_age_seconds: Gauge<f64, AtomicU64>,
+    pub(super) door: DoorMetrics,
     pub(super) syncs: Counter,
     pub(super) refused_syncs: Counter,
     pub(super) commit_seconds: Histogram,
@@ -98,6 +103,7 @@ impl Metrics {
                 "snapshot_age_seconds",
                 "Time since the last whole snapshot was begun; NaN before the first",
             ),
+            door: DoorMetrics::new(m),
             syncs: m.of("syncs", "Messages from sources that were answered"),
             refused_syncs: m.of("syncs_refused", "Messages from sources that meant nothing"),
             commit_seconds: m.with(

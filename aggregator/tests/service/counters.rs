@@ -228,8 +228,8 @@ fn what_cannot_be_added_is_told_with_its_field() {
         (
             json!({"counter_id": "a", "adds": []}),
             400,
-            "adds",
             "counter_id",
+            "a list of adds",
         ),
         (json!([]), 400, "", "an add"),
     ] {

@@ -1,26 +1,33 @@
-//! Who asks, as far as handlers have to know.
+//! Who asks, as handlers have it.
 
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 
-use axum::{extract::FromRequestParts, http::request::Parts};
+use axum::{
+    extract::FromRequestParts,
+    http::{StatusCode, request::Parts},
+};
 
-/// The tenant of everyone, as long as nobody says who they are.
-const DEFAULT_TENANT: &str = "default";
+use super::problem::Problem;
 
-/// Who asks. Whatever checks that puts it into the request's extensions.
-#[derive(Clone, Debug)]
+/// Who asks. The guard puts it into every request that it lets through.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Caller {
-    /// Whose counters are meant.
+    /// On whose behalf; whose counters are meant.
     pub(super) tenant: Arc<str>,
+    /// What their token is called; none if none was asked for.
+    pub(super) token: Option<Arc<str>>,
 }
 
 impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Infallible;
+    type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let known = parts.extensions.get::<Self>().cloned();
-        Ok(known.unwrap_or_else(|| Self {
-            tenant: DEFAULT_TENANT.into(),
-        }))
+    /// Fails where no guard stood: nobody is taken for somebody else.
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| {
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            let detail = "the request came past the guard";
+            Problem::new(status, "unguarded", "Nobody knows who asks", detail)
+        })
     }
 }

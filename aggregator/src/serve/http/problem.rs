@@ -113,6 +113,7 @@ impl Problem {
                 "/v1/counter/reset",
                 "/v1/counter/{id}",
                 "/v1/counter/{id}/watch",
+                "/v1/backup",
                 "/healthz",
                 "/readyz",
                 "/metrics"

@@ -34,7 +34,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Target {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Ok(caller) = Caller::from_request_parts(parts, state).await;
+        let caller = Caller::from_request_parts(parts, state).await?;
         let named = RawPathParams::from_request_parts(parts, state).await;
         let named = named.map_err(|error| Problem::malformed(error.body_text()))?;
         let name = match named.iter().next() {
