@@ -18,6 +18,7 @@ mod client;
 mod command;
 mod connections;
 mod counters;
+mod counters_disk;
 mod disk;
 mod durability;
 mod http;
