@@ -13,8 +13,11 @@
 mod common;
 
 mod backup;
+mod bounded;
 mod check;
+mod check_fast;
 mod client;
+mod clock;
 mod command;
 mod connections;
 mod counters;
