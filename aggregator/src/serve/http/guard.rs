@@ -17,8 +17,8 @@ use crate::{
 };
 
 /// Paths that are open to everyone: they tell whoever runs the service how it is,
-/// and nobody what it counts.
-const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// and whoever asks what it understands, and nobody what it counts.
+const OPEN: [&str; 3] = ["/healthz", "/readyz", "/v1/openapi.json"];
 
 /// What each path needs, the first that fits: where it begins, what reading it
 /// needs, and what everything else does. A path that is in neither list is
@@ -176,9 +176,9 @@ mod tests {
             (Method::POST, "/v1/ratelimit/check", Right::Check),
             (Method::POST, "/v1/counter/increment", Right::Count),
             (Method::POST, "/v1/counter/reset", Right::Count),
-            (Method::DELETE, "/v1/counter/{id}", Right::Count),
-            (Method::GET, "/v1/counter/{id}", Right::Read),
-            (Method::GET, "/v1/counter/{id}/watch", Right::Read),
+            (Method::DELETE, "/v1/counter/{counter_id}", Right::Count),
+            (Method::GET, "/v1/counter/{counter_id}", Right::Read),
+            (Method::GET, "/v1/counter/{counter_id}/watch", Right::Read),
             (Method::GET, "/v1/rules", Right::Read),
             (Method::PUT, "/v1/rules", Right::Rules),
             (Method::GET, "/v1/usage", Right::Read),

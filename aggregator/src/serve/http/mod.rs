@@ -18,6 +18,7 @@ mod check;
 mod counter;
 mod farewell;
 mod guard;
+mod openapi;
 mod problem;
 mod quota_headers;
 mod server;
@@ -52,6 +53,7 @@ fn router(app: App) -> Router {
     Router::new()
         .route("/v1/sync", post(sync::sync))
         .route("/v1/ratelimit/check", post(check::check))
+        .route("/v1/openapi.json", get(openapi::document))
         .merge(counter::routes())
         .route("/v1/backup", get(backup::backup))
         .route("/healthz", get(status::healthz))

@@ -26,8 +26,8 @@ pub(super) fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/counter/increment", named().post(add::add))
         .route("/v1/counter/reset", named().post(reset))
-        .route("/v1/counter/{id}", named())
-        .route("/v1/counter/{id}/watch", get(watch::watch))
+        .route("/v1/counter/{counter_id}", named())
+        .route("/v1/counter/{counter_id}/watch", get(watch::watch))
 }
 
 /// What a reset says.
