@@ -13,11 +13,15 @@
 mod common;
 
 mod backup;
+mod bounded;
 mod check;
+mod check_fast;
 mod client;
+mod clock;
 mod command;
 mod connections;
 mod counters;
+mod counters_disk;
 mod disk;
 mod durability;
 mod examples;
