@@ -17,6 +17,8 @@ pub enum Right {
     Read,
     /// Change the rules.
     Rules,
+    /// Take a copy of everything, whose tenant's it may be.
+    Backup,
 }
 
 /// One right or more, each once and in order.
@@ -27,20 +29,23 @@ pub struct Rights(Vec<Right>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoRight {
     /// It is not among them. It is not repeated: it may be a token.
-    #[error("expected a right: sync, check, count, read or rules")]
+    #[error("expected a right: sync, check, count, read, rules or backup")]
     Unknown,
     /// The list is empty.
-    #[error("a token without a right is of no use; one or more of sync, check, count, read, rules")]
+    #[error(
+        "a token without a right is of no use; one or more of sync, check, count, read, rules, backup"
+    )]
     None,
 }
 
 impl Right {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Sync,
         Self::Check,
         Self::Count,
         Self::Read,
         Self::Rules,
+        Self::Backup,
     ];
 
     /// As it is written.
@@ -51,6 +56,7 @@ impl Right {
             Self::Count => "count",
             Self::Read => "read",
             Self::Rules => "rules",
+            Self::Backup => "backup",
         }
     }
 }

@@ -14,6 +14,7 @@ mod check;
 mod completions;
 mod counter;
 mod logging;
+mod restore;
 mod rules;
 mod serve;
 mod simulate;
@@ -26,6 +27,7 @@ Examples:
   weir rules check rules.yaml
   weir serve --rules rules.yaml --data-dir weir-data
   weir verify weir-data
+  weir restore backup.tar --data-dir weir-data
   weir simulate scenarios.json
   weir check per-key apikey_8fa3
   weir counter add signups
@@ -57,6 +59,8 @@ enum Command {
     Token(token::Command),
     /// Read a data directory as a start would, and change nothing
     Verify(verify::Args),
+    /// Make a data directory from a backup
+    Restore(restore::Args),
     /// Run a rule and a fleet on a virtual clock, and compare with an exact limiter
     Simulate(simulate::Args),
     /// Print what a shell needs to complete this command
@@ -72,6 +76,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Rules(command) => rules::run(&command),
         Command::Token(command) => token::run(command),
         Command::Verify(args) => verify::run(&args),
+        Command::Restore(args) => restore::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),
     }

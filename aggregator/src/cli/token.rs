@@ -29,7 +29,7 @@ pub(super) enum Command {
         /// For whom it speaks: counters of one tenant are hidden from the others
         #[arg(long, default_value = "default")]
         tenant: Name,
-        /// What it may do: sync (edges), check, count, read, rules; one or more
+        /// What it may do: sync (edges), check, count, read, rules, backup; one or more
         #[arg(long, value_delimiter = ',', required = true)]
         rights: Vec<Right>,
         /// The most requests it may send a second; without it, what its tenant may

@@ -24,7 +24,7 @@ pub use task::TaskError;
 
 use self::{
     door::Door,
-    http::{App, Server},
+    http::{App, DataDir, Server},
     metrics::Metrics,
     rule_file::RuleSource,
     task::LedgerHandle,
@@ -101,6 +101,7 @@ impl Running {
         let address = listener.local_addr()?;
         let metrics = Arc::new(Metrics::new(&config.region));
         let health = Arc::new(HealthBoard::new());
+        let data = DataDir::new(Arc::clone(&disk), &config.data_dir);
         let setup = task::Setup {
             disk,
             clock,
@@ -110,6 +111,7 @@ impl Running {
         let (ledger, ended) = task::start(setup, &config)?;
         let app = App {
             ledger: ledger.clone(),
+            data,
             metrics: Arc::clone(&metrics),
             limits: config.limits,
             gate: Arc::clone(&door.gate),

@@ -12,6 +12,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod backup;
 mod check;
 mod client;
 mod command;

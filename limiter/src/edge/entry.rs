@@ -81,8 +81,7 @@ pub(super) struct Claim {
     pub(super) at: Timestamp,
     /// Whether its answer is still to come.
     pub(super) open: bool,
-    /// The `wanted` and `waiting` that it told of.
-    pub(super) told: (u64, u64),
+    pub(super) told: Told,
     /// Whether the region has ever answered one.
     pub(super) answered: bool,
     /// Hits asked for since.
@@ -91,6 +90,8 @@ pub(super) struct Claim {
     pub(super) wanted: u64,
     /// Of `wanted`: hits that requests are waiting for.
     pub(super) waiting: u64,
+    /// Whether the limit was found exceeded, if that has a penalty.
+    pub(super) exceeded: bool,
     /// Tokens spent since.
     pub(super) spent: i64,
     /// Whether the key is in the list of those to be claimed at once.
@@ -99,6 +100,14 @@ pub(super) struct Claim {
     pub(super) dirty: bool,
     /// Whether it has been claimed since it was last used.
     pub(super) idle: bool,
+}
+
+/// What the latest claim told of: no longer news once it is answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    pub(super) wanted: u64,
+    pub(super) waiting: u64,
+    pub(super) exceeded: bool,
 }
 
 impl Entry {
@@ -232,12 +241,18 @@ impl Entry {
         group.offered.push(self.claim.offered);
         group.wanted.push(self.claim.wanted);
         group.waiting.push(self.claim.waiting);
+        let exceeded = self.claim.exceeded && now < self.penalty_until;
+        group.exceeded.push(u64::from(exceeded));
         self.claim.idle = self.claim.offered == 0;
         self.claim.offered = 0;
         self.claim.spent = 0;
         self.claim.at = now;
         self.claim.open = true;
-        self.claim.told = (self.claim.wanted, self.claim.waiting);
+        self.claim.told = Told {
+            wanted: self.claim.wanted,
+            waiting: self.claim.waiting,
+            exceeded,
+        };
     }
 
     /// Notes that a request lacks hits, and whether it waits for them. Returns
@@ -249,16 +264,17 @@ impl Entry {
             claim.wanted = claim.wanted.saturating_add(cost);
             claim.waiting = claim.waiting.saturating_add(if waits { cost } else { 0 });
         }
-        !claim.open || claim.told.0 == 0
+        !claim.open || claim.told.wanted == 0
     }
 
     /// Takes in that the claim was answered: what it told of is no longer lacking.
     pub(super) const fn settle_claim(&mut self) {
-        let (wanted, waiting) = self.claim.told;
-        self.claim.wanted = self.claim.wanted.saturating_sub(wanted);
-        self.claim.waiting = self.claim.waiting.saturating_sub(waiting);
-        self.claim.open = false;
-        self.claim.answered = true;
+        let claim = &mut self.claim;
+        claim.wanted = claim.wanted.saturating_sub(claim.told.wanted);
+        claim.waiting = claim.waiting.saturating_sub(claim.told.waiting);
+        claim.exceeded = claim.exceeded && !claim.told.exceeded;
+        claim.open = false;
+        claim.answered = true;
     }
 
     /// Whether the next flush has to speak of this key even if nothing more

@@ -147,7 +147,8 @@ impl Limiter {
     }
 
     /// Puts rules in force. Keys whose rule keeps its name, key, window and
-    /// algorithm keep their counts; what was lent under the old rules is void.
+    /// algorithm keep their counts; what was lent under the old rules is void,
+    /// and so is a penalty that is another now.
     pub fn set_rules(&mut self, rules: Arc<RuleSet>) {
         let mut stats = alloc::vec![RuleStats::default(); rules.len()];
         for (place, old) in self.rule_stats.iter().enumerate() {
@@ -157,10 +158,18 @@ impl Limiter {
             }
         }
         self.rule_stats = stats;
+        let penalty = |rules: &RuleSet, place: Option<u32>| {
+            let rule = place.and_then(|place| rules.rule(place as usize));
+            rule.map(|rule| rule.penalty)
+        };
         for entry in self.table.iter_mut() {
+            let before = penalty(&self.rules, entry.place);
             entry.place = rules
                 .by_id(entry.rule)
                 .and_then(|place| u32::try_from(place).ok());
+            if penalty(&rules, entry.place) != before {
+                entry.penalty_until = Timestamp::default();
+            }
             entry.lease = entry::Lease {
                 at: entry.lease.at,
                 ..entry::Lease::default()

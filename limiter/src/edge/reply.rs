@@ -107,6 +107,9 @@ impl Limiter {
                 remaining: value(&group.remaining).saturating_sub(spent),
                 resets: until(&group.reset_ms),
             };
+            if value(&group.penalty_ms) > 0 {
+                entry.penalty_until = until(&group.penalty_ms);
+            }
             entry.settle_claim();
         }
     }

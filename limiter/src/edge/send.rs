@@ -176,5 +176,8 @@ fn finish(groups: &mut [ClaimGroup], slots: &[Slot], table: &super::table::Table
             keys.extend_from_slice(&entry.key.to_bytes());
         }
         group.keys = keys.into();
+        if group.exceeded.iter().all(|hits| *hits == 0) {
+            group.exceeded.clear();
+        }
     }
 }

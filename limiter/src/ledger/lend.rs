@@ -64,6 +64,8 @@ pub(super) struct Terms {
     pub(super) ttl: Micros,
     /// How long it is of no use to ask again.
     pub(super) quiet: Micros,
+    /// How long every request is to be denied.
+    pub(super) penalty: Micros,
     /// A second, to go on with while the region is away; 0: no need to be told.
     pub(super) share: u64,
 }
@@ -160,9 +162,22 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
 }
 
 /// The terms for a source that only wants to know what is left: nothing is lent.
-pub(super) fn told() -> Terms {
+pub(super) fn told(penalty: Micros) -> Terms {
     Terms {
         ttl: TTL_AMPLE,
+        penalty,
+        ..Terms::default()
+    }
+}
+
+/// The terms while every request is denied for so long: nothing is lent, nor is
+/// it of use to ask.
+pub(super) fn punished(state: &State, standing: &Standing, penalty: Micros) -> Terms {
+    Terms {
+        ttl: TTL_SCARCE,
+        quiet: penalty,
+        penalty,
+        share: alone(state, standing).max(1),
         ..Terms::default()
     }
 }
@@ -291,6 +306,7 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
         rate: if lasting { rate } else { 0 },
         ttl,
         quiet,
+        penalty: Micros::ZERO,
         share: alone(state, standing).max(1),
     }
 }

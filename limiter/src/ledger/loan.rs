@@ -63,6 +63,8 @@ pub(super) struct Claim {
     pub(super) waiting: u64,
     /// Whether its requests do not wait for an answer: the region is too far.
     pub(super) impatient: bool,
+    /// Whether requests were denied because the limit was spent.
+    pub(super) exceeded: bool,
 }
 
 impl Loan {

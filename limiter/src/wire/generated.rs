@@ -85,6 +85,10 @@ pub struct ClaimGroup {
     /// Of `wanted`: hits that requests are waiting for.
     #[prost(uint64, repeated, tag = "7")]
     pub waiting: ::prost::alloc::vec::Vec<u64>,
+    /// 1: a request was denied because the limit was spent, and the rule has a
+    /// penalty for that.
+    #[prost(uint64, repeated, tag = "8")]
+    pub exceeded: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SyncReply {
@@ -206,6 +210,10 @@ pub struct LeaseGroup {
     /// Milliseconds until the whole limit is there again.
     #[prost(uint64, repeated, tag = "9")]
     pub reset_ms: ::prost::alloc::vec::Vec<u64>,
+    /// Milliseconds for which every request is denied: the limit was exceeded, and
+    /// the rule has a penalty for that.
+    #[prost(uint64, repeated, tag = "10")]
+    pub penalty_ms: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RuleSet {

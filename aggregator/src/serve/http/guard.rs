@@ -23,12 +23,13 @@ const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 /// What each path needs, the first that fits: where it begins, what reading it
 /// needs, and what everything else does. A path that is in neither list is
 /// nobody's, so that a new one is not open by mistake.
-const NEEDS: [(&str, Right, Right); 6] = [
+const NEEDS: [(&str, Right, Right); 7] = [
     ("/v1/sync", Right::Sync, Right::Sync),
     ("/v1/ratelimit/", Right::Check, Right::Check),
     ("/v1/counter", Right::Read, Right::Count),
     ("/v1/rules", Right::Read, Right::Rules),
     ("/v1/usage", Right::Read, Right::Read),
+    ("/v1/backup", Right::Backup, Right::Backup),
     ("/metrics", Right::Read, Right::Read),
 ];
 
@@ -181,6 +182,7 @@ mod tests {
             (Method::GET, "/v1/rules", Right::Read),
             (Method::PUT, "/v1/rules", Right::Rules),
             (Method::GET, "/v1/usage", Right::Read),
+            (Method::GET, "/v1/backup", Right::Backup),
             (Method::GET, "/metrics", Right::Read),
         ] {
             assert_eq!(right(method, path), Access::Right(needs), "{path}");

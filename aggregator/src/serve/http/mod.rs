@@ -11,6 +11,7 @@ use axum::{
 };
 
 mod addresses;
+mod backup;
 mod body;
 mod caller;
 mod check;
@@ -23,6 +24,7 @@ mod status;
 mod sync;
 mod tls;
 
+pub(super) use self::backup::DataDir;
 use self::problem::Problem;
 pub use self::tls::TlsError;
 pub(super) use self::{
@@ -35,6 +37,7 @@ use crate::config::Limits;
 /// What every handler may use.
 pub(super) struct App {
     pub(super) ledger: LedgerHandle,
+    pub(super) data: DataDir,
     pub(super) metrics: Arc<Metrics>,
     pub(super) limits: Limits,
     /// Who is let in.
@@ -48,6 +51,7 @@ fn router(app: App) -> Router {
     Router::new()
         .route("/v1/sync", post(sync::sync))
         .route("/v1/ratelimit/check", post(check::check))
+        .route("/v1/backup", get(backup::backup))
         .route("/healthz", get(status::healthz))
         .route("/readyz", get(status::readyz))
         .route("/metrics", get(status::metrics))

@@ -91,6 +91,7 @@ impl Problem {
             json!([
                 "/v1/sync",
                 "/v1/ratelimit/check",
+                "/v1/backup",
                 "/healthz",
                 "/readyz",
                 "/metrics"
