@@ -244,6 +244,38 @@ fn a_new_certificate_is_shown_to_new_connections_and_a_wrong_one_never() {
 }
 
 #[test]
+fn the_command_shows_its_certificate_where_one_is_asked_for() {
+    let (ours, theirs) = (authority(), authority());
+    let mut place = place(&issue(&ours, "localhost"));
+    place.settings.tls_client_ca = Some(place.write("clients.pem", &theirs.pem()));
+    let server = place.launch();
+    let client = Client::showing(&ours, issue(&theirs, "edge"));
+    until("ready", || {
+        client.get(server.address, "/readyz").unwrap().status == 200
+    });
+    let mine = issue(&theirs, "me");
+    let [ca, cert, key] = [
+        ("ca.pem", ours.pem()),
+        ("my-cert.pem", mine.cert),
+        ("my-key.pem", mine.key),
+    ]
+    .map(|(name, pem)| place.write(name, &pem).to_str().unwrap().to_owned());
+    let url = format!("https://localhost:{}", server.address.port());
+    let weir = |more: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["check", "wide", "a", "--url", &url, "--ca", &ca])
+            .args(more)
+            .output()
+            .unwrap()
+    };
+    let shown = weir(&["--cert", &cert, "--key-file", &key]);
+    let error = String::from_utf8_lossy(&shown.stderr).into_owned();
+    assert_eq!(shown.status.code(), Some(0), "{error}");
+    assert_eq!(weir(&[]).status.code(), Some(69));
+    assert_eq!(weir(&["--cert", &cert]).status.code(), Some(2));
+}
+
+#[test]
 fn the_command_asks_over_tls_and_trusts_only_whom_it_is_told_to() {
     let authority = authority();
     let place = place(&issue(&authority, "localhost"));

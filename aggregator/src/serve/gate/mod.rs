@@ -102,6 +102,11 @@ impl Gate {
         *self.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
     }
 
+    /// Whether anyone is asked for a token.
+    pub(super) fn asks(&self) -> bool {
+        self.book().tokens.is_some()
+    }
+
     /// Lets a request in, or not.
     pub(super) fn enter(&self, token: Option<&[u8]>, access: Access) -> Result<Guest, Refused> {
         let book = self.book();

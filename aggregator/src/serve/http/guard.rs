@@ -1,11 +1,11 @@
 //! The gate as HTTP has it: what each path needs, where the token stands, and how
 //! it is said that one does not get in.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -44,6 +44,10 @@ pub(super) async fn guard(
     if path.is_some_and(|path| OPEN.contains(&path)) {
         return next.run(request).await;
     }
+    if !app.gate.asks() && is_from_elsewhere(request.headers()) {
+        app.metrics.door.count_request("foreign_page");
+        return foreign_page().into_response();
+    }
     let access = access(request.method(), path);
     match app.gate.enter(bearer(request.headers()), access) {
         Ok(known) => {
@@ -72,6 +76,30 @@ fn access(method: &Method, path: Option<&str>) -> Access {
         Some((.., other)) => Access::Right(*other),
         None => Access::Nobody,
     }
+}
+
+/// Whether a page in a browser sent it that is not of this machine. Without tokens
+/// whoever runs on this machine may do all, and a browser does: it must not do it
+/// for any page that it shows.
+fn is_from_elsewhere(headers: &HeaderMap) -> bool {
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    !origins.all(|origin| origin.to_str().is_ok_and(is_of_this_machine))
+}
+
+fn is_of_this_machine(origin: &str) -> bool {
+    let Ok(origin) = origin.parse::<Uri>() else {
+        return false;
+    };
+    let host = origin.host().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
+    host == "localhost" || address.parse().is_ok_and(is_loopback)
+}
+
+fn foreign_page() -> Problem {
+    let detail = "without a token file, no page from elsewhere may ask through a browser here";
+    let status = StatusCode::FORBIDDEN;
+    Problem::new(status, "foreign-page", "A page from elsewhere asks", detail)
 }
 
 /// The token of a request. Of two, neither counts.
@@ -165,6 +193,26 @@ mod tests {
             &["Bearer a"; 2],
         ] {
             assert_eq!(token(none), None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_this_machine_is_told_from_all_others() {
+        for ours in [
+            "http://localhost:8080",
+            "http://127.0.0.1",
+            "https://[::1]:1",
+        ] {
+            assert!(is_of_this_machine(ours), "{ours}");
+        }
+        for other in [
+            "http://localhost.example.com",
+            "https://example.com:8080",
+            "http://192.0.2.1",
+            "null",
+            "",
+        ] {
+            assert!(!is_of_this_machine(other), "{other}");
         }
     }
 
