@@ -10,6 +10,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::chain::chain;
 
+mod backup;
 mod check;
 mod completions;
 mod counter;
@@ -27,6 +28,7 @@ Examples:
   weir rules check rules.yaml
   weir serve --rules rules.yaml --data-dir weir-data
   weir verify weir-data
+  weir backup backup.tar
   weir restore backup.tar --data-dir weir-data
   weir simulate scenarios.json
   weir check per-key apikey_8fa3
@@ -59,6 +61,8 @@ enum Command {
     Token(token::Command),
     /// Read a data directory as a start would, and change nothing
     Verify(verify::Args),
+    /// Take a backup of a running aggregator
+    Backup(backup::Args),
     /// Make a data directory from a backup
     Restore(restore::Args),
     /// Run a rule and a fleet on a virtual clock, and compare with an exact limiter
@@ -76,6 +80,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Rules(command) => rules::run(&command),
         Command::Token(command) => token::run(command),
         Command::Verify(args) => verify::run(&args),
+        Command::Backup(args) => backup::run(args),
         Command::Restore(args) => restore::run(&args),
         Command::Simulate(args) => simulate::run(&args),
         Command::Completions(args) => completions::run(&args, Cli::command()),

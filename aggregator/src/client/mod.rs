@@ -6,10 +6,12 @@ use std::{io, path::PathBuf, time::Duration};
 use serde_json::Value;
 use ureq::{Agent, RequestBuilder, http::Response, typestate::WithoutBody};
 
+mod download;
 mod events;
 mod problem;
 mod tls;
 
+pub use download::Download;
 pub use events::Events;
 pub use problem::Problem;
 
@@ -127,6 +129,21 @@ impl Client {
         }
         match self.read(response) {
             Ok(_) => Err(self.strange("neither events nor an error")),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What is at a path, however long it is.
+    pub fn download(&self, path: &str) -> Result<Download, ClientError> {
+        let request = self.with_token(self.agent.get(self.at(path)));
+        let response = self.reached(request.call())?;
+        if response.status().is_success() {
+            let bytes = response.body().content_length();
+            let bytes = bytes.ok_or_else(|| self.strange("it does not say how much there is"))?;
+            return Ok(Download::new(response.into_body().into_reader(), bytes));
+        }
+        match self.read(response) {
+            Ok(_) => Err(self.strange("neither what was asked for nor an error")),
             Err(error) => Err(error),
         }
     }

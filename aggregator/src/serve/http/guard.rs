@@ -17,8 +17,8 @@ use crate::{
 };
 
 /// Paths that are open to everyone: they tell whoever runs the service how it is,
-/// and nobody what it counts.
-const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+/// and whoever asks what it understands, and nobody what it counts.
+const OPEN: [&str; 3] = ["/healthz", "/readyz", "/v1/openapi.json"];
 
 /// What each path needs, the first that fits: where it begins, what reading it
 /// needs, and what everything else does. A path that is in neither list is

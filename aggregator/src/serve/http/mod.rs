@@ -17,6 +17,7 @@ mod caller;
 mod check;
 mod farewell;
 mod guard;
+mod openapi;
 mod problem;
 mod quota_headers;
 mod server;
@@ -51,6 +52,7 @@ fn router(app: App) -> Router {
     Router::new()
         .route("/v1/sync", post(sync::sync))
         .route("/v1/ratelimit/check", post(check::check))
+        .route("/v1/openapi.json", get(openapi::document))
         .route("/v1/backup", get(backup::backup))
         .route("/healthz", get(status::healthz))
         .route("/readyz", get(status::readyz))

@@ -5,8 +5,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::openapi;
 use crate::serve::task::Refusal;
 
 /// Where our own types of problem are named.
@@ -86,17 +87,8 @@ impl Problem {
 
     pub(super) fn no_such_path(path: &str) -> Self {
         let detail = format!("there is nothing at {path}");
-        Self::new(StatusCode::NOT_FOUND, "no-such-path", "Not found", detail).with(
-            "paths",
-            json!([
-                "/v1/sync",
-                "/v1/ratelimit/check",
-                "/v1/backup",
-                "/healthz",
-                "/readyz",
-                "/metrics"
-            ]),
-        )
+        Self::new(StatusCode::NOT_FOUND, "no-such-path", "Not found", detail)
+            .with("paths", openapi::paths())
     }
 
     pub(super) fn no_such_method(method: &str, path: &str) -> Self {
