@@ -17,6 +17,8 @@ pub(crate) mod yaml;
 pub use settings::{DurabilityName, LogFormat, Settings};
 pub use tls_files::TlsFiles;
 
+use limiter::{counter::TenantLimits, time::Micros};
+
 use crate::store::Durability;
 
 /// A configuration that can be run.
@@ -38,6 +40,10 @@ pub struct Config {
     pub durability: Durability,
     /// What one client, or all together, may use.
     pub limits: Limits,
+    /// What one tenant may keep in counters.
+    pub tenant: TenantLimits,
+    /// How long it is remembered what an idempotency key was told.
+    pub idempotency_lifetime: Micros,
     /// Log bytes after which a snapshot is taken.
     pub snapshot_log_bytes: u64,
     /// How log lines look.
@@ -59,6 +65,8 @@ pub struct Limits {
     pub body_bytes_max: u32,
     /// Open connections.
     pub connections_max: u32,
+    /// Who may watch counters at once.
+    pub watchers_max: u32,
     /// Open connections of one address; of IPv6 a /64 is one.
     pub connections_per_address_max: u32,
     /// How long a TLS handshake may take.
@@ -138,6 +146,8 @@ impl TryFrom<Settings> for Config {
 
     fn try_from(settings: Settings) -> Result<Self, ConfigError> {
         let limits = Limits::try_from(&settings)?;
+        let tenant = tenant_limits(&settings)?;
+        let idempotency_lifetime = idempotency_lifetime(&settings)?;
         let listen = settings
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
@@ -158,6 +168,8 @@ impl TryFrom<Settings> for Config {
                 Some(DurabilityName::Written) => Durability::Written,
                 Some(DurabilityName::Fsynced) | None => Durability::Fsynced,
             },
+            tenant,
+            idempotency_lifetime,
             limits,
             snapshot_log_bytes,
             log_format: settings.log_format.unwrap_or_default(),
@@ -217,6 +229,7 @@ impl TryFrom<&Settings> for Limits {
                 1,
                 connections,
             )?,
+            watchers_max: bounded("watchers_max", settings.watchers_max, 1024, 1, 1 << 20)?,
             handshake_timeout: Duration::from_millis(
                 bounded("handshake_timeout_ms", handshake_ms, 5_000, 10, 60_000)?.into(),
             ),
@@ -226,6 +239,25 @@ impl TryFrom<&Settings> for Limits {
             ),
         })
     }
+}
+
+fn tenant_limits(settings: &Settings) -> Result<TenantLimits, ConfigError> {
+    let counters_max = settings.tenant_counters_max.unwrap_or(1_000_000);
+    in_range("tenant_counters_max", counters_max, 1, 1 << 32)?;
+    let bytes_max = settings.tenant_counter_bytes_max.unwrap_or(1 << 30);
+    in_range("tenant_counter_bytes_max", bytes_max, 1 << 10, 1 << 40)?;
+    Ok(TenantLimits {
+        counters_max,
+        bytes_max,
+    })
+}
+
+/// Two hours at least: a machine clock that jumps an hour ahead takes no key away
+/// from a caller that sends again within the hour.
+fn idempotency_lifetime(settings: &Settings) -> Result<Micros, ConfigError> {
+    let secs = settings.idempotency_lifetime_s.unwrap_or(24 * 3_600);
+    in_range("idempotency_lifetime_s", secs, 2 * 3_600, 30 * 24 * 3_600)?;
+    Ok(Micros::from_secs(secs))
 }
 
 /// Whether only this machine can reach it.

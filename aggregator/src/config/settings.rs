@@ -64,6 +64,21 @@ pub struct Settings {
     #[arg(long, value_name = "N")]
     pub connections_max: Option<u32>,
 
+    /// Who may watch counters at once before more are refused [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub watchers_max: Option<u32>,
+
+    /// Counters that one tenant may keep [default: 1000000]
+    #[arg(long, value_name = "N")]
+    pub tenant_counters_max: Option<u64>,
+
+    /// Memory for one tenant's counters and idempotency keys [default: 1073741824]
+    #[arg(long, value_name = "BYTES")]
+    pub tenant_counter_bytes_max: Option<u64>,
+
+    /// How long an add can be sent again under its idempotency key [default: 86400]
+    #[arg(long, value_name = "SECONDS")]
+    pub idempotency_lifetime_s: Option<u64>,
     /// Connections that one address may have open; of IPv6 a /64 is one [default: 1024]
     #[arg(long, value_name = "N")]
     pub connections_per_address_max: Option<u32>,
@@ -137,6 +152,12 @@ impl Settings {
             queue_bytes_max: self.queue_bytes_max.or(below.queue_bytes_max),
             body_bytes_max: self.body_bytes_max.or(below.body_bytes_max),
             connections_max: self.connections_max.or(below.connections_max),
+            watchers_max: self.watchers_max.or(below.watchers_max),
+            tenant_counters_max: self.tenant_counters_max.or(below.tenant_counters_max),
+            tenant_counter_bytes_max: self
+                .tenant_counter_bytes_max
+                .or(below.tenant_counter_bytes_max),
+            idempotency_lifetime_s: self.idempotency_lifetime_s.or(below.idempotency_lifetime_s),
             connections_per_address_max: self
                 .connections_per_address_max
                 .or(below.connections_per_address_max),

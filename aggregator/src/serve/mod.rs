@@ -147,6 +147,7 @@ impl Running {
         };
         self.health.set(Health::Stopping);
         self.watches.iter().for_each(JoinHandle::abort);
+        self.ledger.end_watches();
         self.server.stop().await;
         let ended = match early {
             Some(ended) => ended,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::create::create_whole;
 use super::disk::{Disk, Hold, Lock, Locking};
 use super::error::OpenError;
-use super::fields::{BadOpening, FORMAT_VERSION, open_header, opening, seal};
+use super::fields::{BadOpening, open_header, opening, seal};
 use super::position::Position;
 use super::segment::{HEADER_BYTES, SegmentId};
 use super::snapshot;
@@ -224,11 +224,7 @@ impl Directory {
             Ok((store, _)) => Ok(store),
             Err(BadOpening::Checksum) => damaged("one whose checksum is wrong"),
             Err(BadOpening::Magic) => damaged("something else"),
-            Err(BadOpening::Newer(found)) => Err(OpenError::NewerFormat {
-                file: path,
-                found,
-                known: FORMAT_VERSION,
-            }),
+            Err(BadOpening::Version(found)) => Err(OpenError::format(&path, found)),
         }
     }
 }

@@ -12,6 +12,7 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
     ("axum", &["aggregator/src/serve/http/"]),
     ("hyper", &["aggregator/src/serve/http/"]),
     ("hyper_util", &["aggregator/src/serve/http/"]),
+    ("futures_util", &["aggregator/src/serve/http/"]),
     ("http_body_util", &["aggregator/src/serve/http/"]),
     ("tonic", &[]),
     ("redb", &[]),

@@ -58,8 +58,7 @@ pub(super) async fn check(
 ) -> Result<Response, Problem> {
     let Query(options) = options.map_err(|error| Problem::malformed(error.body_text()))?;
     let (bytes, permit) = body::read(&app, &headers, body).await?;
-    let asked: Asked = serde_json::from_slice(&bytes)
-        .map_err(|error| Problem::malformed(format!("the body is not a check: {error}")))?;
+    let asked: Asked = body::json("a check", &bytes)?;
     let check = Check::from(asked);
     let key = app.log_keys.then(|| check.key.clone());
     let checked = app.ledger.check(check, permit).await?;

@@ -15,6 +15,7 @@ mod backup;
 mod body;
 mod caller;
 mod check;
+mod counter;
 mod farewell;
 mod guard;
 mod openapi;
@@ -53,6 +54,7 @@ fn router(app: App) -> Router {
         .route("/v1/sync", post(sync::sync))
         .route("/v1/ratelimit/check", post(check::check))
         .route("/v1/openapi.json", get(openapi::document))
+        .merge(counter::routes())
         .route("/v1/backup", get(backup::backup))
         .route("/healthz", get(status::healthz))
         .route("/readyz", get(status::readyz))
