@@ -17,6 +17,7 @@ mod check;
 mod client;
 mod command;
 mod connections;
+mod counter_command;
 mod counters;
 mod disk;
 mod durability;
