@@ -84,25 +84,33 @@ fn a_watch_prints_the_counter_as_it_is_and_every_change() {
     );
 }
 
+fn entry(name: &str, tenant: &str, rights: &str, token: &Token) -> String {
+    let sha256 = Digest::of(token.reveal().as_bytes());
+    format!("  - {{ name: {name}, tenant: {tenant}, rights: [{rights}], sha256: \"{sha256}\" }}\n")
+}
+
+fn tokens(entries: &[String]) -> String {
+    format!("tokens:\n{}", entries.concat())
+}
+
+/// A service that asks for tokens.
+fn guarded(place: &mut Place, entries: &[String]) -> TestServer {
+    place.settings.token_file = Some(place.write("tokens.yaml", &tokens(entries)));
+    let server = place.launch();
+    until("ready", || get(server.address, "/readyz").status == 200);
+    server
+}
+
 #[test]
 fn a_tenant_s_counters_are_its_own() {
-    let entry = |name: &str, tenant: &str, rights: &str, token: &Token| {
-        let sha256 = Digest::of(token.reveal().as_bytes());
-        format!(
-            "  - {{ name: {name}, tenant: {tenant}, rights: [{rights}], sha256: \"{sha256}\" }}\n"
-        )
-    };
     let [ours, theirs, reader] = [(); 3].map(|()| Token::random().unwrap());
-    let mut place = Place::new();
-    let tokens = [
+    let entries = [
         entry("ours", "us", "count, read", &ours),
         entry("theirs", "them", "count, read", &theirs),
         entry("reader", "us", "read", &reader),
     ];
-    let text = format!("tokens:\n{}", tokens.concat());
-    place.settings.token_file = Some(place.write("tokens.yaml", &text));
-    let server = place.launch();
-    until("ready", || get(server.address, "/readyz").status == 200);
+    let mut place = Place::new();
+    let server = guarded(&mut place, &entries);
     let run = |token: &Token, args: &[&str]| counter(&server, token.reveal(), args);
     assert_eq!(run(&ours, &["add", "a", "5"]), ("5".to_owned(), 0));
     assert_eq!(run(&theirs, &["get", "a"]), (String::new(), 5));
@@ -113,4 +121,36 @@ fn a_tenant_s_counters_are_its_own() {
         assert_eq!(run(&reader, args), (String::new(), 1));
     }
     assert_eq!(run(&ours, &["get", "a"]), ("5".to_owned(), 0));
+}
+
+#[test]
+fn a_watch_ends_with_its_token_and_with_no_other() {
+    let [leaves, stays] = [(); 2].map(|()| Token::random().unwrap());
+    let staying = entry("stays", "t", "count, read", &stays);
+    let mut place = Place::new();
+    let entries = [entry("leaves", "t", "read", &leaves), staying.clone()];
+    let server = guarded(&mut place, &entries);
+    let watch = |token: &Token| {
+        let mut watch = weir(&server, token.reveal())
+            .args(["watch", "a"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+        (watch, lines.map(Result::unwrap))
+    };
+    let (mut ended, mut last) = watch(&leaves);
+    let (mut other, mut lines) = watch(&stays);
+    assert_eq!(
+        (last.next(), lines.next()),
+        (Some("none".into()), Some("none".into()))
+    );
+    place.write("tokens.yaml", &tokens(&[staying]));
+    assert_eq!(last.next(), None);
+    assert_eq!(ended.wait().unwrap().code(), Some(1));
+    counter(&server, stays.reveal(), &["add", "a"]);
+    assert_eq!(lines.next(), Some("1".into()));
+    other.kill().unwrap();
+    other.wait().unwrap();
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use core::num::NonZeroU32;
 use limiter::time::Micros;
+use tokio::sync::watch;
 
 mod rates;
 mod token_file;
@@ -15,13 +16,15 @@ mod token_file;
 use self::rates::Rates;
 pub(super) use self::token_file::TokenFile;
 use super::clock::Stopwatch;
-use crate::auth::{Name, Right, Rights, Tokens};
+use crate::auth::{Digest, Holder, Name, Right, Rights, Tokens};
 
 /// Lets requests in.
 pub(super) struct Gate {
     stopwatch: Stopwatch,
     tenant_rate: NonZeroU32,
     book: RwLock<Arc<Book>>,
+    /// Told of every new book.
+    changes: watch::Sender<()>,
 }
 
 /// The tokens that are known, and how much each has asked for.
@@ -38,6 +41,8 @@ pub(super) struct Guest {
     pub(super) tenant: Name,
     /// What the token is called; none if none was asked for.
     pub(super) token: Option<Name>,
+    /// The token's digest; none if none was asked for.
+    pub(super) digest: Option<Digest>,
 }
 
 /// What a request needs.
@@ -86,6 +91,7 @@ impl Gate {
             stopwatch: Stopwatch::start(),
             tenant_rate,
             book: RwLock::new(Arc::new(Book { tokens, rates })),
+            changes: watch::Sender::default(),
         }
     }
 
@@ -100,6 +106,7 @@ impl Gate {
             rates,
         };
         *self.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+        self.changes.send_replace(());
     }
 
     /// Whether anyone is asked for a token.
@@ -115,6 +122,21 @@ impl Gate {
         Ok(guest)
     }
 
+    /// Waits until a guest would no longer be let in: for answers that take long.
+    /// A token keeps no more than its rights, and one that is taken away nothing.
+    pub(super) async fn until_unwelcome(&self, digest: Option<Digest>, access: Access) {
+        let mut changes = self.changes.subscribe();
+        let welcome = || match digest {
+            None => true,
+            Some(digest) => self.book().lets_in(&digest, access),
+        };
+        while welcome() {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     fn book(&self) -> Arc<Book> {
         Arc::clone(&self.book.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -126,26 +148,42 @@ impl Book {
             return Ok(Guest {
                 tenant: Name::nobody_in_particular(),
                 token: None,
+                digest: None,
             });
         };
         let token = token.ok_or(Refused::NoToken)?;
         let holder = tokens.holder(token).ok_or(Refused::UnknownToken)?;
-        let (allowed, needs) = match access {
-            Access::Known => (true, None),
-            Access::Right(right) => (holder.rights.contains(right), Some(right)),
-            Access::Nobody => (false, None),
-        };
-        if !allowed {
+        if !access.is_given_to(holder) {
             return Err(Refused::NoRight {
                 name: holder.name.clone(),
-                needs,
+                needs: match access {
+                    Access::Right(right) => Some(right),
+                    Access::Known | Access::Nobody => None,
+                },
                 held: holder.rights.clone(),
             });
         }
         Ok(Guest {
             tenant: holder.tenant.clone(),
             token: Some(holder.name.clone()),
+            digest: Some(holder.digest),
         })
+    }
+
+    fn lets_in(&self, digest: &Digest, access: Access) -> bool {
+        let holder = |tokens: &Tokens| tokens.holder_of(digest).cloned();
+        let holder = self.tokens.as_ref().and_then(holder);
+        holder.is_some_and(|holder| access.is_given_to(&holder))
+    }
+}
+
+impl Access {
+    fn is_given_to(self, holder: &Holder) -> bool {
+        match self {
+            Self::Known => true,
+            Self::Right(right) => holder.rights.contains(right),
+            Self::Nobody => false,
+        }
     }
 }
 
@@ -164,7 +202,6 @@ impl Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::{Digest, Holder};
 
     const READ: Access = Access::Right(Right::Read);
 

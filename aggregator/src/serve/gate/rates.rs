@@ -113,6 +113,7 @@ mod tests {
         Guest {
             tenant: Name::nobody_in_particular(),
             token: token.map(|name| name.parse().unwrap()),
+            digest: None,
         }
     }
 

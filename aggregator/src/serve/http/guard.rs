@@ -1,18 +1,21 @@
 //! The gate as HTTP has it: what each path needs, where the token stands, and how
 //! it is said that one does not get in.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
+    body::Body,
     extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 
-use super::{App, caller::Caller, problem::Problem};
+use futures_util::StreamExt;
+
+use super::{App, caller::Caller, origin, problem::Problem};
 use crate::{
-    auth::Right,
+    auth::{Digest, Right},
     serve::gate::{Access, Refused},
 };
 
@@ -44,9 +47,9 @@ pub(super) async fn guard(
     if path.is_some_and(|path| OPEN.contains(&path)) {
         return next.run(request).await;
     }
-    if !app.gate.asks() && is_from_elsewhere(request.headers()) {
+    if !app.gate.asks() && origin::is_elsewhere(request.headers()) {
         app.metrics.door.count_request("foreign_page");
-        return foreign_page().into_response();
+        return origin::problem().into_response();
     }
     let access = access(request.method(), path);
     match app.gate.enter(bearer(request.headers()), access) {
@@ -55,13 +58,35 @@ pub(super) async fn guard(
                 tenant: known.tenant.into(),
                 token: known.token.map(Into::into),
             });
-            next.run(request).await
+            let response = next.run(request).await;
+            end_with_its_token(response, &app, known.digest, access)
         }
         Err(refused) => {
+            tracing::debug!(reason = refused.reason(), path, "refused");
             app.metrics.door.count_request(refused.reason());
             answer(refused)
         }
     }
+}
+
+/// The response; and if it goes on for ever, as events do, only for as long as its
+/// token lets it.
+fn end_with_its_token(
+    response: Response,
+    app: &Arc<App>,
+    digest: Option<Digest>,
+    access: Access,
+) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if digest.is_none() || kind.is_none_or(|kind| kind != "text/event-stream") {
+        return response;
+    }
+    let app = Arc::clone(app);
+    let unwelcome = async move { app.gate.until_unwelcome(digest, access).await };
+    response.map(|body| {
+        let events = body.into_data_stream();
+        Body::from_stream(events.take_until(Box::pin(unwelcome)))
+    })
 }
 
 /// What a request needs. To a path that is not there, a token of any kind: who has
@@ -76,30 +101,6 @@ fn access(method: &Method, path: Option<&str>) -> Access {
         Some((.., other)) => Access::Right(*other),
         None => Access::Nobody,
     }
-}
-
-/// Whether a page in a browser sent it that is not of this machine. Without tokens
-/// whoever runs on this machine may do all, and a browser does: it must not do it
-/// for any page that it shows.
-fn is_from_elsewhere(headers: &HeaderMap) -> bool {
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    !origins.all(|origin| origin.to_str().is_ok_and(is_of_this_machine))
-}
-
-fn is_of_this_machine(origin: &str) -> bool {
-    let Ok(origin) = origin.parse::<Uri>() else {
-        return false;
-    };
-    let host = origin.host().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    let is_loopback = |address: IpAddr| address.to_canonical().is_loopback();
-    host == "localhost" || address.parse().is_ok_and(is_loopback)
-}
-
-fn foreign_page() -> Problem {
-    let detail = "without a token file, no page from elsewhere may ask through a browser here";
-    let status = StatusCode::FORBIDDEN;
-    Problem::new(status, "foreign-page", "A page from elsewhere asks", detail)
 }
 
 /// The token of a request. Of two, neither counts.
@@ -193,26 +194,6 @@ mod tests {
             &["Bearer a"; 2],
         ] {
             assert_eq!(token(none), None, "{none:?}");
-        }
-    }
-
-    #[test]
-    fn a_page_of_this_machine_is_told_from_all_others() {
-        for ours in [
-            "http://localhost:8080",
-            "http://127.0.0.1",
-            "https://[::1]:1",
-        ] {
-            assert!(is_of_this_machine(ours), "{ours}");
-        }
-        for other in [
-            "http://localhost.example.com",
-            "https://example.com:8080",
-            "http://192.0.2.1",
-            "null",
-            "",
-        ] {
-            assert!(!is_of_this_machine(other), "{other}");
         }
     }
 
