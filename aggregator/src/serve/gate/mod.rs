@@ -29,6 +29,8 @@ pub(super) struct Gate {
 
 /// The tokens that are known, and how much each has asked for.
 struct Book {
+    /// The tenant of those who are not asked.
+    everyone: Name,
     /// None: nobody is asked for one.
     tokens: Option<Tokens>,
     rates: Rates,
@@ -90,7 +92,11 @@ impl Gate {
         Self {
             stopwatch: Stopwatch::start(),
             tenant_rate,
-            book: RwLock::new(Arc::new(Book { tokens, rates })),
+            book: RwLock::new(Arc::new(Book {
+                everyone: Name::nobody_in_particular(),
+                tokens,
+                rates,
+            })),
             changes: watch::Sender::default(),
         }
     }
@@ -102,6 +108,7 @@ impl Gate {
             .rates
             .for_tokens(Some(&tokens), self.tenant_rate);
         let book = Book {
+            everyone: Name::nobody_in_particular(),
             tokens: Some(tokens),
             rates,
         };
@@ -146,7 +153,7 @@ impl Book {
     fn guest(&self, token: Option<&[u8]>, access: Access) -> Result<Guest, Refused> {
         let Some(tokens) = &self.tokens else {
             return Ok(Guest {
-                tenant: Name::nobody_in_particular(),
+                tenant: self.everyone.clone(),
                 token: None,
                 digest: None,
             });
