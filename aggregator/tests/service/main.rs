@@ -20,6 +20,7 @@ mod client;
 mod clock;
 mod command;
 mod connections;
+mod counter_command;
 mod counters;
 mod counters_disk;
 mod disk;
