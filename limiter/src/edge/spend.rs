@@ -50,7 +50,12 @@ impl Limiter {
         let late = part
             .slot
             .and_then(|slot| entry.report_hits(window, hit.cost, leaked, slot));
-        let ask = entry.runs_low(part.answer, self.link.rtt, now);
+        let flush = if self.far.known {
+            Micros::new(u64::MAX)
+        } else {
+            self.next_flush.since(now)
+        };
+        let ask = entry.runs_low(part.answer, self.link.rtt, flush, now);
         self.late.add(late);
         if let (true, Some(slot)) = (ask, part.slot) {
             self.ask(slot);
