@@ -19,7 +19,8 @@ pub(super) const HIT: i64 = 1_000_000;
 /// makes it unlikely that one comes before that.
 const RARE: u64 = 2;
 
-/// No rate of requests is taken from less time than this, in microseconds.
+/// No rate of requests is taken from less time than this, in microseconds, unless
+/// an answer takes longer than a request can wait.
 const SHORTEST: u64 = 200_000;
 
 /// One key's state.
@@ -196,12 +197,12 @@ impl Entry {
     /// Whether a spent lease should be filled up before it runs out: it is one
     /// of those that may be asked for, and what is left will not do for the time
     /// an answer takes. One that is asked for so rarely that a flush comes first
-    /// (within `flush`) is filled up by that.
+    /// (within `flush`; none where no request can wait) is filled up by that.
     pub(super) fn runs_low(
         &mut self,
         answer: Answer,
         rtt: Micros,
-        flush: Micros,
+        flush: Option<Micros>,
         now: Timestamp,
     ) -> bool {
         let gap = now.since(self.spent).get();
@@ -209,8 +210,9 @@ impl Entry {
         if !self.shared || self.claim.open || now < self.lease.quiet {
             return false;
         }
-        let rare = gap > flush.get().saturating_mul(RARE);
-        let passed = now.since(self.claim.at).get().max(SHORTEST);
+        let rare = flush.is_some_and(|flush| gap > flush.get().saturating_mul(RARE));
+        let shortest = flush.map_or(rtt.get().max(1), |_| SHORTEST);
+        let passed = now.since(self.claim.at).get().max(shortest);
         let due = u128::from(self.claim.offered) * u128::from(rtt.get()) * 2 / u128::from(passed);
         let low = i64::try_from(due.saturating_add(1))
             .unwrap_or(i64::MAX)

@@ -135,6 +135,7 @@ impl Ledger {
         }
         let mut state = state(rule, &count, claim.wanted, now);
         state.sources = u64::from(sources);
+        state.coarse = rule.quota.capacity() < state.sources.saturating_mul(2);
         let (lent, covered) = loans.lent_and_covered(state.freed, now);
         let quota = &rule.quota;
         let reserve = crowd::reserve(quota, sources, self.sources.impatient());
@@ -182,6 +183,7 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
         limit_rate: share(limit, 1_000_000_000_000, quota.window.length().get()),
         tolerance: limit.saturating_mul(u64::from(rule.tolerance_ppm)),
         sources: 0,
+        coarse: false,
         bucket: (quota.algorithm == Algorithm::TokenBucket)
             .then_some(quota.capacity().saturating_mul(HIT)),
         interval: quota.report_interval().unwrap_or(FLUSH).min(FLUSH),

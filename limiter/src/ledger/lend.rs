@@ -90,6 +90,8 @@ pub(super) struct State {
     pub(super) tolerance: u64,
     /// Sources that there are, with a loan of this key or without.
     pub(super) sources: u64,
+    /// Whether a hit in the hand of each source would be more than half the limit.
+    pub(super) coarse: bool,
     /// What a token bucket holds when it is full.
     pub(super) bucket: Option<u64>,
     /// How often a source reports what it counted.
@@ -222,7 +224,10 @@ fn need(state: &State, standing: &Standing, own: &Own, free: u64) -> u64 {
     let even = free / standing.sources.max(1);
     let goes_on = own.held >= HIT || own.offered > 0 || even >= HIT;
     let all_could = free >= state.sources.saturating_mul(HIT);
-    let least = if (even >= 2 * HIT && all_could) || (standing.impatient && goes_on) {
+    let eager = standing.impatient && !standing.contested;
+    let least = if eager && even >= 2 * HIT {
+        2 * HIT
+    } else if (even >= 2 * HIT && all_could) || (standing.impatient && goes_on) {
         HIT
     } else {
         0
@@ -242,12 +247,16 @@ fn need(state: &State, standing: &Standing, own: &Own, free: u64) -> u64 {
     };
     let horizon = Micros::new(state.interval.get().saturating_mul(3) / 2).min(HORIZON);
     let mut likely = per_second(standing.demand, horizon).saturating_add(spare);
-    if standing.impatient && !standing.contested {
-        // It may just have begun: what came is the least that comes again.
-        likely = likely.max(own.offered.saturating_mul(2));
+    if eager {
+        // It may just have begun: what came is the least that comes again, and more
+        // while there is plenty.
+        let more = own.offered.saturating_mul(6).min(even / 2);
+        likely = likely.max(own.offered.saturating_mul(2)).max(more);
     }
+    // Part of a hit is lent as a whole one only where one in every hand is little.
+    let part = if state.coarse { 0 } else { HIT / 2 };
     own.wanted
-        .saturating_add(likely.saturating_add(HIT / 2) / HIT * HIT)
+        .saturating_add(likely.saturating_add(part) / HIT * HIT)
 }
 
 /// What may be lent to this source, with what it holds already.
