@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use limiter::bound::Fleet;
 use serde::Serialize;
 
 use super::{
@@ -32,15 +33,22 @@ struct Checked<'a> {
 }
 
 /// Reads the rule file at `path`; the text to print, which ends with a line
-/// end, and the status to exit with: 0, or 1 if anything is wrong.
-pub fn check(path: &Path, format: Format) -> (String, u8) {
-    say(&path.display().to_string(), RuleFile::load(path), format)
+/// end, and the status to exit with: 0, or 1 if anything is wrong. Bounds are
+/// those of `fleet`.
+pub fn check(path: &Path, format: Format, fleet: Fleet) -> (String, u8) {
+    let file = path.display().to_string();
+    say(&file, RuleFile::load(path), format, fleet)
 }
 
 /// Says what a file holds, or what is wrong with it.
-pub(super) fn say(file: &str, read: Result<RuleFile, Problems>, format: Format) -> (String, u8) {
+pub(super) fn say(
+    file: &str,
+    read: Result<RuleFile, Problems>,
+    format: Format,
+    fleet: Fleet,
+) -> (String, u8) {
     let status = u8::from(read.is_err());
-    let report = read.map(|file| RulesReport::of(&file));
+    let report = read.map(|file| RulesReport::of(&file, fleet));
     let text = match (format, report) {
         (Format::Table, Ok(report)) => table::table(&report),
         (Format::Table, Err(problems)) => format!("{problems}\n"),

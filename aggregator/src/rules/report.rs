@@ -1,7 +1,8 @@
 //! What a rule file says, in words: for people to read and programs to compare.
 
+use limiter::bound::{Cost, Fleet, Over};
 use limiter::quota::{Algorithm, Quota};
-use limiter::rule::{Consistency, Rule, Scope};
+use limiter::rule::{Rule, Scope};
 use serde::Serialize;
 
 use super::{
@@ -12,19 +13,27 @@ use super::{
     words,
 };
 
+/// The load that costs are worked out for, in percent of the limit: where asking
+/// costs most.
+const AT_THE_LIMIT: u32 = 100;
+
 /// A rule file in words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RulesReport {
     /// Whose rules these are.
     pub domain: String,
     /// The proxies whose word on the client's address is taken.
     pub trusted_proxies: Vec<String>,
+    /// Sources that share each limit: what the bounds are worked out for.
+    pub sources: u32,
+    /// How far away the region is: likewise.
+    pub round_trip: String,
     /// The rules, in their order.
     pub rules: Vec<RuleReport>,
 }
 
 /// A rule in words, with every default written out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RuleReport {
     /// What it is called.
     pub name: String,
@@ -65,33 +74,47 @@ pub struct RuleReport {
     pub penalty: String,
     /// The most that is admitted of one key in one window.
     pub bound: Bound,
+    /// Questions to the region per hundred requests for a key whose traffic is
+    /// just what its limit allows, about; the flush each second not counted.
+    pub asks_percent: f64,
+    /// Of a hundred such requests, how many wait for the answer.
+    pub held_percent: f64,
 }
 
-/// The most that a rule admits of one key in one window, the region alive: the
-/// worst that its settings allow.
+/// The most that a fleet admits of one key in one window, the region alive: the
+/// worst that its rule's settings allow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bound {
     /// So many hits.
     pub hits: u64,
+    /// How many of them are more than one exact limiter would have admitted.
+    pub over: u64,
     /// Whether that is for each source, not for all of them together.
     pub per_source: bool,
 }
 
 impl RulesReport {
     /// Puts a rule file in words.
-    pub fn of(file: &RuleFile) -> Self {
+    pub fn of(file: &RuleFile, fleet: Fleet) -> Self {
         Self {
             domain: file.domain.clone(),
             trusted_proxies: texts(&file.trusted_proxies),
-            rules: file.rules.iter().map(RuleReport::of).collect(),
+            sources: fleet.sources,
+            round_trip: Written(fleet.round_trip).to_string(),
+            rules: file
+                .rules
+                .iter()
+                .map(|rule| RuleReport::of(rule, fleet))
+                .collect(),
         }
     }
 }
 
 impl RuleReport {
     /// Puts a rule in words.
-    pub fn of(rule: &Rule) -> Self {
+    pub fn of(rule: &Rule, fleet: Fleet) -> Self {
         let quota = &rule.quota;
+        let cost = Cost::of(rule, fleet, AT_THE_LIMIT);
         Self {
             name: rule.name.clone(),
             r#match: rule
@@ -119,21 +142,21 @@ impl RuleReport {
             lease_expired: words::name(words::FALLBACK, &rule.on_failure.lease_expired),
             action: words::name(words::ACTION, &rule.action),
             penalty: Written(rule.penalty).to_string(),
-            bound: Bound::of(rule),
+            bound: Bound::of(rule, fleet),
+            asks_percent: percent(cost.asks_ppm),
+            held_percent: percent(cost.held_ppm),
         }
     }
 }
 
 impl Bound {
-    fn of(rule: &Rule) -> Self {
-        let exact = exact(&rule.quota);
-        let (hits, per_source) = match (rule.scope, rule.consistency) {
-            (Scope::Pop, _) => (exact, true),
-            (_, Consistency::Edge) => (exact.min(rule.local_cap), true),
-            (_, Consistency::Leased) => (exact.saturating_add(over(rule)), false),
-            (_, Consistency::Exact) => (exact, false),
-        };
-        Self { hits, per_source }
+    fn of(rule: &Rule, fleet: Fleet) -> Self {
+        let over = Over::of(rule, fleet).hits();
+        Self {
+            hits: exact(&rule.quota).saturating_add(over),
+            over,
+            per_source: rule.scope == Scope::Pop,
+        }
     }
 }
 
@@ -146,10 +169,9 @@ fn exact(quota: &Quota) -> u64 {
     }
 }
 
-/// How many hits over the limit the tolerance leaves room for.
-fn over(rule: &Rule) -> u64 {
-    let share = u128::from(rule.quota.limit.get()) * u128::from(rule.tolerance_ppm) / 1_000_000;
-    u64::try_from(share).unwrap_or(u64::MAX)
+/// Parts of a million as a percentage.
+fn percent(ppm: u32) -> f64 {
+    f64::from(ppm) / 10_000.0
 }
 
 fn texts<T: ToString>(values: &[T]) -> Vec<String> {

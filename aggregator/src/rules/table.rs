@@ -5,7 +5,7 @@ use super::report::{RuleReport, RulesReport};
 /// A column: its heading, and what stands in it.
 type Column = (&'static str, fn(&RuleReport) -> String);
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 14] = [
     ("NAME", |rule| rule.name.clone()),
     ("LIMIT", limit),
     ("ALGORITHM", algorithm),
@@ -13,6 +13,9 @@ const COLUMNS: [Column; 11] = [
     ("SCOPE", |rule| rule.scope.into()),
     ("KEPT", |rule| rule.consistency.into()),
     ("AT MOST", bound),
+    ("OVER", |rule| format!("+{}", rule.bound.over)),
+    ("ASKS", |rule| format!("{:.0}%", rule.asks_percent)),
+    ("HELD", |rule| format!("{:.0}%", rule.held_percent)),
     ("ALONE", alone),
     ("HOLD", |rule| rule.hold.clone()),
     ("DENIED", denied),
@@ -44,7 +47,10 @@ fn summary(report: &RulesReport) -> String {
         "" => "trusts no proxy".to_owned(),
         proxies => format!("trusts {proxies}"),
     };
-    format!("{}: {count}, {proxies}\n\n", report.domain)
+    format!(
+        "{}: {count}, {proxies}\nfor {} sources, {} from the region\n\n",
+        report.domain, report.sources, report.round_trip
+    )
 }
 
 fn width(rows: &[[String; COLUMNS.len()]], column: usize) -> usize {

@@ -12,13 +12,22 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod backup;
 mod check;
+mod client;
 mod command;
+mod connections;
+mod counters;
 mod disk;
 mod durability;
 mod http;
+mod logs;
 mod overload;
 mod restart;
 mod rules;
 mod server;
+mod stub;
 mod sync;
+mod tls;
+mod tokens;
+mod watch;

@@ -46,20 +46,42 @@ impl Place {
         place
     }
 
+    /// A file beside the rules.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
     pub fn data_dir(&self) -> PathBuf {
         self.dir.path().join("data")
     }
 
-    /// Replaces the rule file at once, as an editor that renames.
     pub fn write_rules(&self, text: &str) {
-        let new = self.dir.path().join("rules.yaml.new");
+        self.write("rules.yaml", text);
+    }
+
+    /// Replaces a file at once, as an editor that renames.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let (new, file) = (self.file("new"), self.file(name));
         std::fs::write(&new, text).unwrap();
-        std::fs::rename(new, self.dir.path().join("rules.yaml")).unwrap();
+        std::fs::rename(new, &file).unwrap();
+        file
     }
 
     /// Starts a service here, and waits until it is ready and its rules are on
     /// record: what a test does to the disk hits what the test does next.
     pub fn start(&self) -> TestServer {
+        let server = self.launch();
+        let address = server.address;
+        until("ready", || get(address, "/readyz").status == 200);
+        until("the rules are on record", || {
+            metric(address, "weir_log_position", "") > 0
+                || metric(address, "weir_commit_seconds_count", "") > 0
+        });
+        server
+    }
+
+    /// The same without waiting: for one that does not answer everyone.
+    pub fn launch(&self) -> TestServer {
         let config = Config::try_from(self.settings.clone()).unwrap();
         let gate = Arc::new(Gate::default());
         let disk = Arc::new(TestDisk::new(&gate));
@@ -74,14 +96,8 @@ impl Place {
                 running.until(async { drop(stopped.await) }).await
             })
         });
-        let address = tell.recv().expect("it starts");
-        until("ready", || get(address, "/readyz").status == 200);
-        until("the rules are on record", || {
-            metric(address, "weir_log_position", "") > 0
-                || metric(address, "weir_commit_seconds_count", "") > 0
-        });
         TestServer {
-            address,
+            address: tell.recv().expect("it starts"),
             gate,
             stop: Some(stop),
             thread: Some(thread),

@@ -13,7 +13,7 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{App, body, problem::Problem, quota_headers};
+use super::{App, body, caller::Caller, problem::Problem, quota_headers};
 use crate::serve::task::{Check, Checked};
 
 /// The type of problem that a spent quota is, as registered.
@@ -51,15 +51,25 @@ pub(super) struct Options {
 
 pub(super) async fn check(
     State(app): State<Arc<App>>,
+    caller: Caller,
     options: Result<Query<Options>, QueryRejection>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let Query(options) = options.map_err(|error| Problem::malformed(error.body_text()))?;
     let (bytes, permit) = body::read(&app, &headers, body).await?;
-    let asked: Asked = serde_json::from_slice(&bytes)
-        .map_err(|error| Problem::malformed(format!("the body is not a check: {error}")))?;
-    let checked = app.ledger.check(asked.into(), permit).await?;
+    let asked: Asked = body::json("a check", &bytes)?;
+    let check = Check::from(asked);
+    let key = app.log_keys.then(|| check.key.clone());
+    let checked = app.ledger.check(check, permit).await?;
+    tracing::debug!(
+        rule = checked.rule,
+        allowed = checked.allowed,
+        key = ?key,
+        tenant = &*caller.tenant,
+        token = caller.token.as_deref(),
+        "checked"
+    );
     let mut response = match options.enforce && !checked.allowed {
         true => exceeded(&checked).into_response(),
         false => Json(describe(&checked)).into_response(),

@@ -105,8 +105,8 @@ impl Task {
                 let took = self.clock.uptime().saturating_sub(self.commits.started_at);
                 self.metrics.commit_seconds.observe(took.as_secs_f64());
                 self.room_again();
-                let durable = self.log.durable(self.commits.durability);
-                self.waiting.release(durable);
+                self.waiting.release(self.durable());
+                self.tell_watchers();
                 self.publish_sealed();
                 Ok(())
             }

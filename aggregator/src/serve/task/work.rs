@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use limiter::{
+    counter::AddError,
     decision::Decision,
     ledger::SyncError,
     ruleset::RuleSet,
@@ -11,7 +12,7 @@ use limiter::{
 };
 use tokio::sync::oneshot;
 
-use super::admission::Permit;
+use super::{admission::Permit, counters::CounterRequest};
 use crate::store::{Finished, Published, SealedSnapshot, SnapshotError};
 
 /// Where an answer goes. Whoever asked may have gone away.
@@ -31,6 +32,8 @@ pub(super) enum Event {
     Snapshot(Progress),
     /// A thread that the task relies on has panicked.
     Gone(&'static str),
+    /// Nobody is to watch counters any more.
+    EndWatches,
     /// No more requests will come.
     Stop,
 }
@@ -49,6 +52,17 @@ pub(super) enum Progress {
 pub(super) enum Request {
     Sync(SyncRequest, Answer<SyncReply>),
     Check(Check, Answer<Checked>),
+    Counter(CounterRequest),
+}
+
+impl Request {
+    pub(super) fn refuse(self, why: Refusal) {
+        match self {
+            Self::Sync(_, answer) => drop(answer.send(Err(why))),
+            Self::Check(_, answer) => drop(answer.send(Err(why))),
+            Self::Counter(request) => request.refuse(why),
+        }
+    }
 }
 
 /// A request to be decided here.
@@ -95,6 +109,12 @@ pub(in crate::serve) enum Refusal {
     /// A message that means nothing.
     #[error(transparent)]
     Sync(#[from] SyncError),
+    /// As many watch counters as may.
+    #[error("as many watch counters as the region takes (watchers_max)")]
+    TooManyWatchers,
+    /// A counter cannot be changed like that.
+    #[error(transparent)]
+    Counter(#[from] AddError),
     /// There is no such rule.
     #[error("there is no rule {rule:?}")]
     UnknownRule {
