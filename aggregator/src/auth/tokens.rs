@@ -79,9 +79,13 @@ impl Tokens {
 
     /// Whose token this is.
     pub fn holder(&self, token: &[u8]) -> Option<&Holder> {
-        let digest = Digest::of(token);
+        self.holder_of(&Digest::of(token))
+    }
+
+    /// Whose token has this digest.
+    pub fn holder_of(&self, digest: &Digest) -> Option<&Holder> {
         let holder = self.0.get(&digest.head())?;
-        (holder.digest == digest).then_some(holder)
+        (holder.digest == *digest).then_some(holder)
     }
 
     /// Everyone who has a token, in no order.

@@ -27,6 +27,24 @@ pub(super) struct Target {
     /// The authority (PEM) that signed the service's certificate
     #[arg(long, env = "WEIR_CA", value_name = "FILE", global = true)]
     ca: Option<PathBuf>,
+    /// The certificate (PEM) to show it, if it asks for one
+    #[arg(
+        long,
+        env = "WEIR_CERT",
+        value_name = "FILE",
+        requires = "key_file",
+        global = true
+    )]
+    cert: Option<PathBuf>,
+    /// The certificate's private key (PEM)
+    #[arg(
+        long,
+        env = "WEIR_KEY_FILE",
+        value_name = "FILE",
+        requires = "cert",
+        global = true
+    )]
+    key_file: Option<PathBuf>,
 }
 
 /// How an answer is printed.
@@ -45,6 +63,7 @@ impl Target {
             url: self.url,
             token: self.token,
             ca: self.ca,
+            cert: self.cert.zip(self.key_file),
         })
     }
 }

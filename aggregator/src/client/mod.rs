@@ -4,16 +4,12 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use serde_json::Value;
-use ureq::{
-    Agent, RequestBuilder,
-    http::Response,
-    tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem},
-    typestate::WithoutBody,
-};
+use ureq::{Agent, RequestBuilder, http::Response, typestate::WithoutBody};
 
 mod download;
 mod events;
 mod problem;
+mod tls;
 
 pub use download::Download;
 pub use events::Events;
@@ -40,14 +36,16 @@ pub struct Target {
     pub token: Option<String>,
     /// The authority (PEM) to trust in place of the usual ones.
     pub ca: Option<PathBuf>,
+    /// The certificate to show, with its chain, and its key (both PEM).
+    pub cert: Option<(PathBuf, PathBuf)>,
 }
 
 /// Why there is no answer to go on with.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The file with the authority is of no use.
+    /// A file with a certificate or a key is of no use.
     #[error("cannot read {}", file.display())]
-    Authority {
+    Pem {
         /// The file.
         file: PathBuf,
         /// What is wrong with it.
@@ -90,21 +88,13 @@ impl Client {
         if host.is_none_or(|host| host.is_empty() || host.contains('/')) {
             return Err(ClientError::Url { url });
         }
-        let mut tls = TlsConfig::builder();
-        if let Some(file) = target.ca {
-            let roots = authorities(&file).map_err(|source| ClientError::Authority {
-                file: file.clone(),
-                source,
-            })?;
-            tls = tls.root_certs(RootCerts::new_with_certs(&roots));
-        }
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .proxy(None)
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .timeout_recv_response(Some(ANSWER_TIMEOUT))
-            .tls_config(tls.build())
+            .tls_config(tls::config(target.ca.as_deref(), target.cert.as_ref())?)
             .build()
             .new_agent();
         Ok(Self {
@@ -223,19 +213,6 @@ pub fn segment(name: &str) -> String {
     text
 }
 
-fn authorities(file: &std::path::Path) -> io::Result<Vec<Certificate<'static>>> {
-    let mut certificates = Vec::new();
-    for item in parse_pem(&std::fs::read(file)?) {
-        if let PemItem::Certificate(certificate) = item.map_err(io::Error::other)? {
-            certificates.push(certificate);
-        }
-    }
-    if certificates.is_empty() {
-        return Err(io::Error::other("there is no certificate in it"));
-    }
-    Ok(certificates)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -253,6 +230,7 @@ mod tests {
                 url: url.to_owned(),
                 token: None,
                 ca: None,
+                cert: None,
             };
             let refused = Client::new(target).map(|_| ()).unwrap_err();
             assert!(matches!(refused, ClientError::Url { .. }), "{url}");

@@ -187,7 +187,7 @@ fn a_handshake_under_way_does_not_keep_the_service_from_stopping() {
     let mut place = place(&issue(&authority, "localhost"));
     // Longer than stopping may take, and than a test.
     place.settings.handshake_timeout_ms = Some(60_000);
-    let server = place.launch();
+    let mut server = place.launch();
     let client = Client::of(&authority);
     let mut silent = TcpStream::connect(server.address).unwrap();
     silent
@@ -195,8 +195,10 @@ fn a_handshake_under_way_does_not_keep_the_service_from_stopping() {
         .unwrap();
     // Connections are taken in order: this one is answered after it was.
     client.get(server.address, "/healthz").unwrap();
-    server.stop();
-    assert_eq!(silent.read(&mut [0]).unwrap(), 0);
+    server.begin_stop();
+    let closed = silent.read(&mut [0]);
+    assert_eq!(closed.expect("sooner than requests get to finish"), 0);
+    server.end().unwrap();
 }
 
 #[test]
@@ -239,6 +241,38 @@ fn a_new_certificate_is_shown_to_new_connections_and_a_wrong_one_never() {
     place.write("key.pem", &next.key);
     until("the new one is shown", || status(&new) == Some(200));
     assert_eq!(status(&old), None);
+}
+
+#[test]
+fn the_command_shows_its_certificate_where_one_is_asked_for() {
+    let (ours, theirs) = (authority(), authority());
+    let mut place = place(&issue(&ours, "localhost"));
+    place.settings.tls_client_ca = Some(place.write("clients.pem", &theirs.pem()));
+    let server = place.launch();
+    let client = Client::showing(&ours, issue(&theirs, "edge"));
+    until("ready", || {
+        client.get(server.address, "/readyz").unwrap().status == 200
+    });
+    let mine = issue(&theirs, "me");
+    let [ca, cert, key] = [
+        ("ca.pem", ours.pem()),
+        ("my-cert.pem", mine.cert),
+        ("my-key.pem", mine.key),
+    ]
+    .map(|(name, pem)| place.write(name, &pem).to_str().unwrap().to_owned());
+    let url = format!("https://localhost:{}", server.address.port());
+    let weir = |more: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_weir"))
+            .args(["check", "wide", "a", "--url", &url, "--ca", &ca])
+            .args(more)
+            .output()
+            .unwrap()
+    };
+    let shown = weir(&["--cert", &cert, "--key-file", &key]);
+    let error = String::from_utf8_lossy(&shown.stderr).into_owned();
+    assert_eq!(shown.status.code(), Some(0), "{error}");
+    assert_eq!(weir(&[]).status.code(), Some(69));
+    assert_eq!(weir(&["--cert", &cert]).status.code(), Some(2));
 }
 
 #[test]

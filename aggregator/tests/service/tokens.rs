@@ -1,11 +1,13 @@
 //! Who gets in with which token.
 
+use std::net::TcpStream;
+
 use aggregator::auth::{Digest, Token};
 use serde_json::json;
 
 use crate::{
     common::{
-        client::{Response, get, metric_in, send, send_as, until},
+        client::{Response, get, metric_in, send, send_as, try_send_over, until},
         messages::flush,
     },
     server::{Place, TestServer},
@@ -186,4 +188,20 @@ fn a_token_that_was_made_gets_in() {
         body.as_bytes(),
     );
     assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[test]
+fn without_tokens_no_page_from_elsewhere_asks_through_a_browser() {
+    let place = Place::new();
+    let server = place.start();
+    let ask = |origin: &str| {
+        let stream = TcpStream::connect(server.address).unwrap();
+        let body = json!({"rule": "wide", "key": "k"}).to_string();
+        let headers = format!("origin: {origin}\r\n");
+        let path = "/v1/ratelimit/check";
+        try_send_over(stream, "POST", path, &headers, body.as_bytes()).unwrap()
+    };
+    let refused = ask("https://example.com");
+    assert_eq!((refused.status, &*refused.problem()), (403, "foreign-page"));
+    assert_eq!(ask("http://127.0.0.1:8080").status, 200);
 }

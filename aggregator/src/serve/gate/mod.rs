@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use core::num::NonZeroU32;
 use limiter::time::Micros;
+use tokio::sync::watch;
 
 mod rates;
 mod token_file;
@@ -15,17 +16,21 @@ mod token_file;
 use self::rates::Rates;
 pub(super) use self::token_file::TokenFile;
 use super::clock::Stopwatch;
-use crate::auth::{Name, Right, Rights, Tokens};
+use crate::auth::{Digest, Holder, Name, Right, Rights, Tokens};
 
 /// Lets requests in.
 pub(super) struct Gate {
     stopwatch: Stopwatch,
     tenant_rate: NonZeroU32,
     book: RwLock<Arc<Book>>,
+    /// Told of every new book.
+    changes: watch::Sender<()>,
 }
 
 /// The tokens that are known, and how much each has asked for.
 struct Book {
+    /// The tenant of those who are not asked.
+    everyone: Name,
     /// None: nobody is asked for one.
     tokens: Option<Tokens>,
     rates: Rates,
@@ -38,6 +43,8 @@ pub(super) struct Guest {
     pub(super) tenant: Name,
     /// What the token is called; none if none was asked for.
     pub(super) token: Option<Name>,
+    /// The token's digest; none if none was asked for.
+    pub(super) digest: Option<Digest>,
 }
 
 /// What a request needs.
@@ -85,7 +92,12 @@ impl Gate {
         Self {
             stopwatch: Stopwatch::start(),
             tenant_rate,
-            book: RwLock::new(Arc::new(Book { tokens, rates })),
+            book: RwLock::new(Arc::new(Book {
+                everyone: Name::nobody_in_particular(),
+                tokens,
+                rates,
+            })),
+            changes: watch::Sender::default(),
         }
     }
 
@@ -96,10 +108,17 @@ impl Gate {
             .rates
             .for_tokens(Some(&tokens), self.tenant_rate);
         let book = Book {
+            everyone: Name::nobody_in_particular(),
             tokens: Some(tokens),
             rates,
         };
         *self.book.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(book);
+        self.changes.send_replace(());
+    }
+
+    /// Whether anyone is asked for a token.
+    pub(super) fn asks(&self) -> bool {
+        self.book().tokens.is_some()
     }
 
     /// Lets a request in, or not.
@@ -108,6 +127,21 @@ impl Gate {
         let guest = book.guest(token, access)?;
         book.rates.spend(&guest, self.stopwatch.now())?;
         Ok(guest)
+    }
+
+    /// Waits until a guest would no longer be let in: for answers that take long.
+    /// A token keeps no more than its rights, and one that is taken away nothing.
+    pub(super) async fn until_unwelcome(&self, digest: Option<Digest>, access: Access) {
+        let mut changes = self.changes.subscribe();
+        let welcome = || match digest {
+            None => true,
+            Some(digest) => self.book().lets_in(&digest, access),
+        };
+        while welcome() {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     fn book(&self) -> Arc<Book> {
@@ -119,28 +153,44 @@ impl Book {
     fn guest(&self, token: Option<&[u8]>, access: Access) -> Result<Guest, Refused> {
         let Some(tokens) = &self.tokens else {
             return Ok(Guest {
-                tenant: Name::nobody_in_particular(),
+                tenant: self.everyone.clone(),
                 token: None,
+                digest: None,
             });
         };
         let token = token.ok_or(Refused::NoToken)?;
         let holder = tokens.holder(token).ok_or(Refused::UnknownToken)?;
-        let (allowed, needs) = match access {
-            Access::Known => (true, None),
-            Access::Right(right) => (holder.rights.contains(right), Some(right)),
-            Access::Nobody => (false, None),
-        };
-        if !allowed {
+        if !access.is_given_to(holder) {
             return Err(Refused::NoRight {
                 name: holder.name.clone(),
-                needs,
+                needs: match access {
+                    Access::Right(right) => Some(right),
+                    Access::Known | Access::Nobody => None,
+                },
                 held: holder.rights.clone(),
             });
         }
         Ok(Guest {
             tenant: holder.tenant.clone(),
             token: Some(holder.name.clone()),
+            digest: Some(holder.digest),
         })
+    }
+
+    fn lets_in(&self, digest: &Digest, access: Access) -> bool {
+        let holder = |tokens: &Tokens| tokens.holder_of(digest).cloned();
+        let holder = self.tokens.as_ref().and_then(holder);
+        holder.is_some_and(|holder| access.is_given_to(&holder))
+    }
+}
+
+impl Access {
+    fn is_given_to(self, holder: &Holder) -> bool {
+        match self {
+            Self::Known => true,
+            Self::Right(right) => holder.rights.contains(right),
+            Self::Nobody => false,
+        }
     }
 }
 
@@ -159,7 +209,6 @@ impl Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::{Digest, Holder};
 
     const READ: Access = Access::Right(Right::Read);
 

@@ -13,6 +13,8 @@ use limiter::{
     window::Window,
 };
 
+use smallvec::SmallVec;
+
 use super::{Guest, Refused};
 use crate::auth::{Name, Tokens};
 
@@ -65,7 +67,7 @@ impl Rates {
         let tenant = self.tenants.get(&guest.tenant);
         let asked = [("token", token), ("tenant", tenant)];
         // Always in this order, so that no two wait for each other.
-        let mut taken = Vec::with_capacity(asked.len());
+        let mut taken = SmallVec::<[_; 2]>::new();
         for (whose, bucket) in asked {
             let Some(bucket) = bucket else { continue };
             let spent = bucket.spent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,6 +115,7 @@ mod tests {
         Guest {
             tenant: Name::nobody_in_particular(),
             token: token.map(|name| name.parse().unwrap()),
+            digest: None,
         }
     }
 

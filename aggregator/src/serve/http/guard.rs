@@ -4,15 +4,18 @@
 use std::sync::Arc;
 
 use axum::{
+    body::Body,
     extract::{MatchedPath, Request, State},
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 
-use super::{App, caller::Caller, problem::Problem};
+use futures_util::StreamExt;
+
+use super::{App, caller::Caller, origin, problem::Problem};
 use crate::{
-    auth::Right,
+    auth::{Digest, Right},
     serve::gate::{Access, Refused},
 };
 
@@ -44,6 +47,10 @@ pub(super) async fn guard(
     if path.is_some_and(|path| OPEN.contains(&path)) {
         return next.run(request).await;
     }
+    if !app.gate.asks() && origin::is_elsewhere(request.headers()) {
+        app.metrics.door.count_request("foreign_page");
+        return origin::problem().into_response();
+    }
     let access = access(request.method(), path);
     match app.gate.enter(bearer(request.headers()), access) {
         Ok(known) => {
@@ -51,13 +58,35 @@ pub(super) async fn guard(
                 tenant: known.tenant.into(),
                 token: known.token.map(Into::into),
             });
-            next.run(request).await
+            let response = next.run(request).await;
+            end_with_its_token(response, &app, known.digest, access)
         }
         Err(refused) => {
+            tracing::debug!(reason = refused.reason(), path, "refused");
             app.metrics.door.count_request(refused.reason());
             answer(refused)
         }
     }
+}
+
+/// The response; and if it goes on for ever, as events do, only for as long as its
+/// token lets it.
+fn end_with_its_token(
+    response: Response,
+    app: &Arc<App>,
+    digest: Option<Digest>,
+    access: Access,
+) -> Response {
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if digest.is_none() || kind.is_none_or(|kind| kind != "text/event-stream") {
+        return response;
+    }
+    let app = Arc::clone(app);
+    let unwelcome = async move { app.gate.until_unwelcome(digest, access).await };
+    response.map(|body| {
+        let events = body.into_data_stream();
+        Body::from_stream(events.take_until(Box::pin(unwelcome)))
+    })
 }
 
 /// What a request needs. To a path that is not there, a token of any kind: who has

@@ -19,6 +19,7 @@ mod counter;
 mod farewell;
 mod guard;
 mod openapi;
+mod origin;
 mod problem;
 mod quota_headers;
 mod server;
