@@ -90,7 +90,7 @@ e2e: setup wasm weir ## the module as shipped, and tests on real Envoys
 
 .PHONY: crash
 crash: ## SIGKILL under load, again and again
-	$(TEST) --test crash -- --nocapture
+	$(TEST) --test crash --test crash_counters -- --nocapture
 
 .PHONY: swarm
 swarm: ## fleets drawn at random; WEIR_SWARM_SECONDS=600 for longer

@@ -24,6 +24,7 @@
 //! | `on_failure` | `allow`, in both cases |
 //! | `action` | `deny` |
 //! | `penalty` | 0s |
+//! | `commit` | `durable` |
 //!
 //! A list of one may be written without brackets. Header names are taken in
 //! lower case, since they have none.

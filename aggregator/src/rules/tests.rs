@@ -8,7 +8,7 @@ use std::{
 use limiter::{
     key::HashSeed,
     quota::Algorithm,
-    rule::{Action, Condition, Consistency, Expect, Fallback, KeyPart, Rule, Scope},
+    rule::{Action, Commit, Condition, Consistency, Expect, Fallback, KeyPart, Rule, Scope},
     ruleset::RULES_MAX,
     time::Micros,
 };
@@ -66,7 +66,8 @@ tolerance: 0.5%
 hold: 9ms
 on_failure: { lease_expired: deny }
 action: shadow
-penalty: 1h",
+penalty: 1h
+commit: fast",
     );
     assert_eq!(read.quota.algorithm, Algorithm::TokenBucket);
     assert_eq!(read.quota.capacity(), 20);
@@ -82,6 +83,7 @@ penalty: 1h",
     assert_eq!(read.on_failure.lease_expired, Fallback::Deny);
     assert_eq!(read.action, Action::Shadow);
     assert_eq!(read.penalty, Micros::from_secs(3_600));
+    assert_eq!(read.commit, Commit::Fast);
 }
 
 #[test]

@@ -24,8 +24,9 @@ pub trait Clock: Send {
 }
 
 /// The machine's clock, made to never go back.
-#[derive(Debug)]
 pub struct SystemClock {
+    /// Tells how long ago the Unix epoch was, and may be set at any time.
+    machine: Box<dyn FnMut() -> Duration + Send>,
     started: Instant,
     told: Timestamp,
     told_at: Duration,
@@ -34,7 +35,16 @@ pub struct SystemClock {
 impl SystemClock {
     /// A clock that starts now.
     pub fn start() -> Self {
+        Self::of(|| {
+            let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+            since_epoch.unwrap_or_default()
+        })
+    }
+
+    /// The clock of a machine that tells the time since the Unix epoch like this.
+    pub fn of(machine: impl FnMut() -> Duration + Send + 'static) -> Self {
         Self {
+            machine: Box::new(machine),
             started: Instant::now(),
             told: Timestamp::default(),
             told_at: Duration::ZERO,
@@ -61,11 +71,9 @@ impl Stopwatch {
 impl Clock for SystemClock {
     fn now(&mut self) -> Timestamp {
         let uptime = self.uptime();
-        let machine = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, whole_micros);
+        let machine = Timestamp::from_micros(whole_micros((self.machine)()));
         let passed = uptime.saturating_sub(self.told_at);
-        let told = onward(self.told, Timestamp::from_micros(machine), passed);
+        let told = onward(self.told, machine, passed);
         // Half a microsecond is not lost: the next reading measures from here.
         if told > self.told {
             (self.told, self.told_at) = (told, uptime);

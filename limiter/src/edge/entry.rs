@@ -15,7 +15,12 @@ use crate::{
 /// One hit, in tokens.
 pub(super) const HIT: i64 = 1_000_000;
 
-/// No rate of requests is taken from less time than this, in microseconds.
+/// A gap between two requests that is so many times the time to the next flush
+/// makes it unlikely that one comes before that.
+const RARE: u64 = 2;
+
+/// No rate of requests is taken from less time than this, in microseconds, unless
+/// an answer takes longer than a request can wait.
 const SHORTEST: u64 = 200_000;
 
 /// One key's state.
@@ -36,6 +41,8 @@ pub(super) struct Entry {
     pub(super) touched: bool,
     /// The decision it was last part of.
     pub(super) turn: u64,
+    /// When it was last spent of.
+    pub(super) spent: Timestamp,
     /// Whether the region counts this key, too.
     pub(super) shared: bool,
 }
@@ -98,6 +105,8 @@ pub(super) struct Claim {
     pub(super) asking: bool,
     /// Whether it is in the list of those to be claimed with the next flush.
     pub(super) dirty: bool,
+    /// Whether it is in the list of those that cannot wait for it.
+    pub(super) hasty: bool,
     /// Whether it has been claimed since it was last used.
     pub(super) idle: bool,
 }
@@ -123,6 +132,7 @@ impl Entry {
             penalty_until: Timestamp::default(),
             touched: true,
             turn: 0,
+            spent: Timestamp::default(),
             shared,
         }
     }
@@ -186,18 +196,29 @@ impl Entry {
 
     /// Whether a spent lease should be filled up before it runs out: it is one
     /// of those that may be asked for, and what is left will not do for the time
-    /// an answer takes.
-    pub(super) fn runs_low(&self, answer: Answer, rtt: Micros, now: Timestamp) -> bool {
+    /// an answer takes. One that is asked for so rarely that a flush comes first
+    /// (within `flush`; none where no request can wait) is filled up by that.
+    pub(super) fn runs_low(
+        &mut self,
+        answer: Answer,
+        rtt: Micros,
+        flush: Option<Micros>,
+        now: Timestamp,
+    ) -> bool {
+        let gap = now.since(self.spent).get();
+        self.spent = now;
         if !self.shared || self.claim.open || now < self.lease.quiet {
             return false;
         }
-        let passed = now.since(self.claim.at).get().max(SHORTEST);
+        let rare = flush.is_some_and(|flush| gap > flush.get().saturating_mul(RARE));
+        let shortest = flush.map_or(rtt.get().max(1), |_| SHORTEST);
+        let passed = now.since(self.claim.at).get().max(shortest);
         let due = u128::from(self.claim.offered) * u128::from(rtt.get()) * 2 / u128::from(passed);
         let low = i64::try_from(due.saturating_add(1))
             .unwrap_or(i64::MAX)
             .saturating_mul(HIT);
         match answer {
-            Answer::Yes(Tier::Lease) => self.lease.tokens < low,
+            Answer::Yes(Tier::Lease) => self.lease.tokens < low && !rare,
             Answer::Yes(Tier::Debt) => true,
             // A second one before the region has heard of the first.
             Answer::Yes(Tier::Credit) => self.claim.offered >= 2,
@@ -215,7 +236,7 @@ impl Entry {
     /// it has not been already.
     pub(super) const fn start_claim(&mut self, message: u64) -> bool {
         self.claim.asking = false;
-        self.claim.dirty = false;
+        self.claim.hasty = false;
         let fresh = self.claim.message != message;
         self.claim.message = message;
         fresh
@@ -256,15 +277,16 @@ impl Entry {
     }
 
     /// Notes that a request lacks hits, and whether it waits for them. Returns
-    /// whether the region has to be asked: unless it has been already.
-    pub(super) const fn lacks(&mut self, cost: u64, waits: bool, anew: bool) -> bool {
+    /// whether the region has to be asked: unless it has been already, and may still
+    /// answer.
+    pub(super) fn lacks(&mut self, cost: u64, waits: bool, anew: bool, overdue: Timestamp) -> bool {
         let claim = &mut self.claim;
         let forgotten = !claim.open && claim.wanted < cost;
         if anew || forgotten {
             claim.wanted = claim.wanted.saturating_add(cost);
             claim.waiting = claim.waiting.saturating_add(if waits { cost } else { 0 });
         }
-        !claim.open || claim.told.wanted == 0
+        !claim.open || claim.told.wanted == 0 || claim.at < overdue
     }
 
     /// Takes in that the claim was answered: what it told of is no longer lacking.

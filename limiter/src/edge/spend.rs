@@ -50,7 +50,8 @@ impl Limiter {
         let late = part
             .slot
             .and_then(|slot| entry.report_hits(window, hit.cost, leaked, slot));
-        let ask = entry.runs_low(part.answer, self.link.rtt, now);
+        let flush = (!self.far.known).then(|| self.next_flush.since(now));
+        let ask = entry.runs_low(part.answer, self.link.rtt, flush, now);
         self.late.add(late);
         if let (true, Some(slot)) = (ask, part.slot) {
             self.ask(slot);

@@ -18,6 +18,9 @@ use crate::{
     wire::{ClaimGroup, LeaseGroup, SyncRequest},
 };
 
+/// How often a source reports what it counted, unless its rule asks for more.
+const FLUSH: Micros = Micros::from_secs(1);
+
 /// Finds what is wrong with a message, before any of it is taken in.
 pub(super) fn validate(request: &SyncRequest) -> Result<(), SyncError> {
     for (index, batch) in request.batches.iter().enumerate() {
@@ -131,6 +134,8 @@ impl Ledger {
             return Some((count, lend::told(penalty)));
         }
         let mut state = state(rule, &count, claim.wanted, now);
+        state.sources = u64::from(sources);
+        state.coarse = rule.quota.capacity() < state.sources.saturating_mul(2);
         let (lent, covered) = loans.lent_and_covered(state.freed, now);
         let quota = &rule.quota;
         let reserve = crowd::reserve(quota, sources, self.sources.impatient());
@@ -177,6 +182,11 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
         limit_rate: share(limit, 1_000_000_000_000, quota.window.length().get()),
         tolerance: limit.saturating_mul(u64::from(rule.tolerance_ppm)),
+        sources: 0,
+        coarse: false,
+        bucket: (quota.algorithm == Algorithm::TokenBucket)
+            .then_some(quota.capacity().saturating_mul(HIT)),
+        interval: quota.report_interval().unwrap_or(FLUSH).min(FLUSH),
         reserve: 0,
     }
 }

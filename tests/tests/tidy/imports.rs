@@ -49,6 +49,7 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
 /// Who reads a clock.
 const CLOCKS: &[&str] = &[
     "aggregator/src/serve/clock.rs",
+    "aggregator/tests/service/server.rs",
     "simulator/examples/",
     "simulator/tests/",
     "tests/",

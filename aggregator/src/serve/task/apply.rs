@@ -3,36 +3,21 @@
 use std::sync::Arc;
 
 use limiter::{
-    decision::{Decision, Tier, Verdict},
-    request::{Hit, Query},
     ruleset::RuleSet,
-    time::Micros,
     wire::{Batch, SyncReply, SyncRequest},
 };
-use smallvec::smallvec;
 
 use super::{
     Task, TaskError,
     admission::Permit,
     books::{Owner, journaled},
-    work::{Answer, Check, Checked, Refusal, Request},
+    work::{Answer, Request},
 };
 use crate::{serve::health::Health, store::Position};
 
 /// Bytes that may wait for a commit before no more requests are applied: the
 /// log's buffer always has room for the records of one more.
 const UNCOMMITTED_BYTES_MAX: u64 = 16 << 20;
-
-/// What is said of a request that no rule has a word on.
-const NO_RULE: Decision = Decision {
-    rule: usize::MAX,
-    limit: 0,
-    remaining: 0,
-    reset_after: Micros::ZERO,
-    retry_after: None,
-    tier: Tier::Region,
-    shadowed: false,
-};
 
 impl Task {
     /// Applies what was asked, as long as the log takes it.
@@ -54,7 +39,7 @@ impl Task {
     fn apply(&mut self, request: Request, permit: Permit) -> Result<(), TaskError> {
         match request {
             Request::Sync(message, answer) => self.sync(message, answer, permit),
-            Request::Check(check, answer) => self.check(&check, answer, permit),
+            Request::Check(check, answer) => self.check(check, answer, permit),
             Request::Counter(request) => self.counter(request, permit),
         }
     }
@@ -86,42 +71,6 @@ impl Task {
                 drop(answer.send(Err(error.into())));
             }
         }
-        Ok(())
-    }
-
-    fn check(
-        &mut self,
-        check: &Check,
-        answer: Answer<Checked>,
-        permit: Permit,
-    ) -> Result<(), TaskError> {
-        let now = self.clock.now();
-        let query = match resolve(self.books.ledger.rules(), check) {
-            Ok(query) => query,
-            Err(refusal) => {
-                drop(answer.send(Err(refusal)));
-                return Ok(());
-            }
-        };
-        let ledger = &mut self.books.ledger;
-        let verdict = journaled(&mut self.log, Owner::Ledger, |records| {
-            ledger.check(&query, now, records)
-        })?;
-        let (allowed, decision) = match verdict {
-            Verdict::Allow(decision) => (true, decision),
-            Verdict::Deny(decision) => (false, decision),
-            Verdict::Pass | Verdict::Hold { .. } => (true, NO_RULE),
-        };
-        self.metrics.count_check(&check.rule, allowed);
-        let rule = query.rules.rule(decision.rule);
-        let checked = Checked {
-            rule: check.rule.clone(),
-            window_us: rule.map_or(0, |rule| rule.quota.window.length().get()),
-            now,
-            allowed,
-            decision,
-        };
-        self.answer(self.log.last(), checked, answer, Some(permit));
         Ok(())
     }
 
@@ -193,36 +142,4 @@ fn deltas(message: &SyncRequest) -> Vec<u64> {
             .sum()
     };
     message.batches.iter().map(of_batch).collect()
-}
-
-fn resolve(rules: &Arc<RuleSet>, check: &Check) -> Result<Query, Refusal> {
-    let found = rules.by_name(&check.rule);
-    let Some((place, rule)) = found.and_then(|place| Some((place, rules.rule(place)?))) else {
-        return Err(Refusal::UnknownRule {
-            rule: check.rule.clone(),
-            known: rules.rules().map(|rule| rule.name.clone()).collect(),
-        });
-    };
-    let values: Vec<&[u8]> = check.key.iter().map(String::as_bytes).collect();
-    if values.len() != rule.arity() {
-        return Err(Refusal::KeyParts {
-            rule: check.rule.clone(),
-            expected: rule.arity(),
-            got: values.len(),
-        });
-    }
-    let key = rules
-        .key_of(place, &values)
-        .ok_or_else(|| Refusal::KeyValue {
-            rule: check.rule.clone(),
-        })?;
-    let hit = Hit {
-        rule: place,
-        key,
-        cost: check.cost.unwrap_or(rule.cost),
-    };
-    Ok(Query {
-        rules: Arc::clone(rules),
-        hits: smallvec![hit],
-    })
 }

@@ -93,6 +93,7 @@ impl Task {
             return Ok(());
         };
         self.commits.sync_next = false;
+        self.ahead.begin_commit();
         self.commits.started_at = uptime;
         let gone = |_| TaskError::Gone("commits");
         self.commits.thread.send(pending).map_err(gone)

@@ -25,6 +25,7 @@ use std::{
 mod admission;
 mod apply;
 mod books;
+mod check;
 mod chores;
 mod commit;
 mod counters;
@@ -41,10 +42,11 @@ pub(super) use admission::{Permit, WatchPermit};
 pub(super) use counters::Watching;
 pub(super) use handle::LedgerHandle;
 pub(super) use start::{Setup, start};
-pub(super) use work::{Check, Checked, Refusal};
+pub(super) use work::{Check, Checked, Described, Refusal};
 
 use self::{
     books::Books,
+    check::Ahead,
     chores::Sweeps,
     commit::Commits,
     snapshot::Snapshots,
@@ -87,6 +89,7 @@ struct Task {
     /// The record of the rules in force.
     rules_at: Position,
     commits: Commits,
+    ahead: Ahead,
     snapshots: Snapshots,
     sweeps: Sweeps,
     stopping: bool,

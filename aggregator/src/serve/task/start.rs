@@ -12,8 +12,9 @@ use limiter::{counter::TenantLimits, time::Micros};
 use tokio::sync::oneshot;
 
 use super::{
-    LedgerHandle, Task, TaskError, admission::Admission, books::Books, chores::Sweeps,
-    commit::Commits, snapshot::Snapshots, waiting::Waiting, watches::Watches, work::Event,
+    LedgerHandle, Task, TaskError, admission::Admission, books::Books, check::Ahead,
+    chores::Sweeps, commit::Commits, snapshot::Snapshots, waiting::Waiting, watches::Watches,
+    work::Event,
 };
 use crate::{
     config::Config,
@@ -89,6 +90,7 @@ fn open(
         waiting: Waiting::default(),
         watches: Watches::default(),
         rules_at: Position::START,
+        ahead: Ahead::default(),
         commits: Commits::start(choices.durability, &events)?,
         snapshots: Snapshots::new(
             choices.snapshot_log_bytes,

@@ -1,6 +1,7 @@
 //! What the ledger's task is asked, and what it answers.
 
-use core::time::Duration;
+use core::{net::IpAddr, time::Duration};
+use std::collections::HashMap;
 
 use limiter::{
     counter::AddError,
@@ -66,23 +67,61 @@ impl Request {
 }
 
 /// A request to be decided here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::serve) struct Check {
-    /// The name of the rule.
-    pub(in crate::serve) rule: String,
-    /// A value for each part of its key.
-    pub(in crate::serve) key: Vec<String>,
-    /// What it spends; the rule's own cost if not said.
-    pub(in crate::serve) cost: Option<u64>,
+#[derive(Clone, Debug)]
+pub(in crate::serve) enum Check {
+    /// By one rule.
+    Named {
+        /// The name of the rule.
+        rule: String,
+        /// A value for each part of its key.
+        key: Vec<String>,
+        /// What it spends; the rule's own cost if not said.
+        cost: Option<u64>,
+    },
+    /// By every rule that applies to it.
+    Described(Described),
+}
+
+/// A request in words.
+#[derive(Clone, Debug)]
+pub(in crate::serve) struct Described {
+    pub(in crate::serve) method: String,
+    pub(in crate::serve) host: String,
+    pub(in crate::serve) path: String,
+    /// By their names in lower case.
+    pub(in crate::serve) headers: HashMap<String, String>,
+    pub(in crate::serve) address: Option<IpAddr>,
+}
+
+impl limiter::request::Request for Described {
+    fn method(&self) -> &[u8] {
+        self.method.as_bytes()
+    }
+
+    fn host(&self) -> &[u8] {
+        self.host.as_bytes()
+    }
+
+    fn path(&self) -> &[u8] {
+        self.path.as_bytes()
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.get(name).map(String::as_bytes)
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
 }
 
 /// A request that was decided.
 #[derive(Clone, Debug)]
 pub(in crate::serve) struct Checked {
-    /// The rule that was asked.
-    pub(in crate::serve) rule: String,
+    /// The rule that was decisive; none if none applies.
+    pub(in crate::serve) rule: Option<String>,
     /// Its window in microseconds.
-    pub window_us: u64,
+    pub(in crate::serve) window_us: u64,
     /// When, by the region's clock.
     pub(in crate::serve) now: Timestamp,
     /// Whether it is allowed.
