@@ -43,6 +43,9 @@ pub struct Cost {
 /// All of a request.
 const WHOLE: u64 = 1_000_000;
 
+/// The longest that a source waits for its turn to ask.
+const TURN_MAX: u64 = 30_000_000;
+
 /// How long a source that is paid as it comes in does not ask.
 const PAID: u64 = 2_500_000;
 
@@ -129,14 +132,26 @@ fn leased_asks(rule: &Rule, fleet: Fleet, load_percent: u64) -> u64 {
         return WHOLE / asked.max(1);
     }
     let overload = load_percent / 100;
-    let ahead = sources / overload.max(1) <= tolerance(rule).saturating_mul(2);
-    if paid >= 1 {
+    if paid >= 1 && sources / 2 <= idle_most(rule) {
         let offered = mul_div(limit, PAID.saturating_mul(overload), window);
-        mul_div(WHOLE, sources, offered)
-    } else if ahead {
-        WHOLE / overload.max(1)
-    } else {
-        WHOLE.saturating_mul(2) / overload.max(1)
+        return mul_div(WHOLE, sources, offered);
+    }
+    let ahead = sources / overload.max(1) <= idle_most(rule).saturating_mul(2);
+    if ahead {
+        return WHOLE.saturating_mul(2) / overload.max(1);
+    }
+    // In turn, and each of them now and then.
+    let offered = mul_div(limit, TURN_MAX.saturating_mul(overload), window);
+    let now_and_then = mul_div(WHOLE.saturating_mul(2), sources, offered.max(1));
+    (WHOLE.saturating_mul(3) / overload.max(1)).saturating_add(now_and_then)
+}
+
+/// Whole hits that may lie at sources in parts: a window admits too few by as many,
+/// a bucket that is large beside them loses nothing.
+fn idle_most(rule: &Rule) -> u64 {
+    match rule.quota.algorithm {
+        Algorithm::TokenBucket => rule.quota.capacity() / 2,
+        Algorithm::FixedWindow | Algorithm::SlidingWindow => tolerance(rule),
     }
 }
 
@@ -194,6 +209,16 @@ mod tests {
         });
         let hits = rule.map(|rule| Over::of(&rule, fleet(300)).hits());
         assert_eq!(hits, Some(2_900));
+    }
+
+    #[test]
+    fn a_flood_that_is_paid_by_rate_asks_next_to_nothing_and_one_in_turn_asks() {
+        let asks = |limit, sources, load| {
+            rule(limit, Algorithm::SlidingWindow)
+                .map(|rule| Cost::of(&rule, fleet(sources), load).asks_ppm)
+        };
+        assert!(asks(1_000, 20, 1_000).is_some_and(|asks| asks < 60_000));
+        assert!(asks(100, 300, 6_000).is_some_and(|asks| (190_000..300_000).contains(&asks)));
     }
 
     #[test]
