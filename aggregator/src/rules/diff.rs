@@ -263,3 +263,105 @@ fn line(change: &Change) -> String {
         said(&change.to)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = "version: 1
+domain: d
+rules:
+  - { name: same, limit: 1, window: 1s }
+  - { name: wider, key: ip, limit: 100, window: 1m }
+  - { name: longer, key: ip, limit: 100, window: 1m, penalty: 5s }
+  - { name: gone, limit: 1, window: 1s }
+";
+    const NEW: &str = "version: 1
+domain: d
+trusted_proxies: 10.0.0.0/8
+rules:
+  - { name: same, limit: 1, window: 1s }
+  - { name: wider, key: ip, limit: 200, window: 1m, match: { paths: [ /a, /b ] } }
+  - { name: longer, key: ip, limit: 100, window: 1h, penalty: 5s }
+  - { name: come, limit: 1, window: 1s }
+";
+
+    fn said(old: &str, new: &str, format: Format) -> String {
+        let read = |text: &str| RuleFile::parse("f", text.as_bytes()).unwrap();
+        say(("old", "new"), &read(old), &read(new), format)
+    }
+
+    #[test]
+    fn what_changes_is_said_field_by_field_and_whether_counts_go_on() {
+        let expected = "old -> new
+
+~ trusted_proxies: nobody -> 10.0.0.0/8
+
+~ wider: counts go on
+    limit: 100 -> 200
+    local_cap: 100 -> 200
+    match: - -> paths /a /b
+
+~ longer: counts start anew
+    window: 1m -> 1h
+
++ come: new, counts from nothing
+
+- gone: gone, counts are given up
+
+1 rule is as before
+";
+        assert_eq!(said(OLD, NEW, Format::Table), expected);
+    }
+
+    #[test]
+    fn another_domain_starts_every_count_anew() {
+        let new = OLD.replace("domain: d", "domain: e");
+        let said: Value = serde_json::from_str(&said(OLD, &new, Format::Json)).unwrap();
+        assert_eq!(said["changes"][0]["field"], "domain");
+        let rules = said["rules"].as_array().unwrap();
+        assert_eq!(rules.len(), 4);
+        assert!(rules.iter().all(|rule| rule["counts"] == "anew"));
+        assert_eq!(said["unchanged"], 0);
+    }
+
+    #[test]
+    fn counts_are_said_to_go_on_exactly_if_the_counter_keeps_its_name() {
+        use limiter::key::HashSeed;
+        for change in [
+            "limit: 7",
+            "window: 2m",
+            "key: host",
+            "algorithm: fixed_window",
+            "cost: 2",
+        ] {
+            let (name, _) = change.split_once(':').unwrap();
+            let base = [
+                "limit: 5",
+                "window: 1m",
+                "key: method",
+                "algorithm: sliding_window",
+                "cost: 1",
+            ];
+            let kept = base.iter().filter(|field| !field.starts_with(name));
+            let mut fields: Vec<&str> = kept.copied().collect();
+            let file = |fields: &[&str]| {
+                format!(
+                    "version: 1\ndomain: d\nrules: [ {{ name: r, {} }} ]",
+                    fields.join(", ")
+                )
+            };
+            fields.push(change);
+            let (old, new) = (file(&base), file(&fields));
+            let counter = |text: &str| {
+                let read = RuleFile::parse("f", text.as_bytes()).unwrap();
+                read.into_rule_set(1, HashSeed::default())
+                    .unwrap()
+                    .key_of(0, &[b"GET"])
+            };
+            let said: Value = serde_json::from_str(&said(&old, &new, Format::Json)).unwrap();
+            let kept = said["rules"][0]["counts"] == "kept";
+            assert_eq!(kept, counter(&old) == counter(&new), "{change}");
+        }
+    }
+}

@@ -217,3 +217,89 @@ fn applied(out: &mut String, rule: &RuleExplanation) {
         let _ = writeln!(out, "    counter {counter}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: &str = "version: 1
+domain: d
+trusted_proxies: 10.0.0.0/8
+rules:
+  - { name: keyed, match: { paths: /v1/**, not: { headers: { x-plan: paid } } }, key: [ ip/24, 'header.x-key?', query.q ], limit: 10, window: 1m, cost: 2 }
+  - { name: posts, match: { methods: GET }, limit: 5, window: 1s, algorithm: fixed_window, action: shadow }
+";
+
+    fn said(line: &str, headers: &[&str], format: Format) -> String {
+        let headers: Vec<_> = headers.iter().map(ToString::to_string).collect();
+        let request = Described::new(line, &headers, Some([10, 0, 0, 1].into())).unwrap();
+        let file = RuleFile::parse("r.yaml", RULES.as_bytes()).unwrap();
+        let rules = Arc::new(file.into_rule_set(1, HashSeed::default()).unwrap());
+        say("r.yaml", &rules, &request, format)
+    }
+
+    #[test]
+    fn a_rule_that_applies_shows_what_it_counts_under_and_another_why_it_does_not() {
+        let text = said(
+            "POST https://api.example.com/v1/x?q=a+b",
+            &["X-Forwarded-For: 192.0.2.7"],
+            Format::Table,
+        );
+        let (before, after) = text.split_once("    counter ").unwrap();
+        let expected = "POST api.example.com/v1/x?q=a+b from 192.0.2.7
+r.yaml: 1 of 2 rules apply
+
+applies   keyed
+    spends 2 of 10 per 1m, sliding_window
+    counts under ip/24/64 = \"192.0.2.0\"
+    counts under header.x-key? = (missing)
+    counts under query.q = \"a b\"
+";
+        assert_eq!(before, expected);
+        let (counter, after) = after.split_once('\n').unwrap();
+        assert_eq!(counter.len(), 32);
+        assert_eq!(
+            after,
+            "\ndoes not  posts\n    methods GET: the method is POST\n"
+        );
+    }
+
+    #[test]
+    fn the_first_thing_that_keeps_a_rule_from_applying_is_said_in_words() {
+        let json = |line: &str, headers: &[&str]| {
+            let said = said(line, headers, Format::Json);
+            serde_json::from_str::<serde_json::Value>(&said).unwrap()
+        };
+        let unmet = |line: &str, headers: &[&str]| json(line, headers)["rules"][0]["unmet"].clone();
+        assert_eq!(unmet("GET /v2", &[]), "paths /v1/**: the path is \"/v2\"");
+        assert_eq!(
+            unmet("GET /v1", &["x-plan: paid"]),
+            "not (header x-plan = paid): one of these holds"
+        );
+        assert_eq!(
+            unmet("GET /v1", &[]),
+            "there is no query parameter q to count per"
+        );
+        let applies = json("GET /v1?q=", &["x-key: k"]);
+        assert_eq!(applies["rules"][0]["applies"], true);
+        assert_eq!(applies["rules"][0]["key"][1]["value"], "k");
+        assert_eq!(applies["rules"][1]["action"], "shadow");
+        assert_eq!(applies["address"], "10.0.0.1");
+    }
+
+    #[test]
+    fn a_description_that_is_none_is_refused_with_what_would_be_right() {
+        let wrong = |request: &str, header: &str| {
+            Described::new(request, &[header.to_owned()], None)
+                .unwrap_err()
+                .to_string()
+        };
+        for request in ["GET", "GET x", " / ", "GET /a b"] {
+            assert!(
+                wrong(request, "a: b").starts_with("request: expected a method"),
+                "{request}"
+            );
+        }
+        assert!(wrong("GET /", "novalue").starts_with("header: expected a name, a colon"));
+    }
+}

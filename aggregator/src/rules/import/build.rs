@@ -18,12 +18,24 @@ pub(super) const WHOLE_ADDRESS: KeyPart = KeyPart::Address {
     v6_bits: 128,
 };
 
-/// So many hits per window; else why not.
-pub(super) fn quota(limit: u64, window: Micros, algorithm: Algorithm) -> Result<Quota, String> {
+/// So many hits per window; else why not. Nothing at all per window is noted to be
+/// the least that a rule can admit.
+pub(super) fn quota(
+    draft: &mut Draft,
+    limit: u64,
+    window: Micros,
+    algorithm: Algorithm,
+) -> Result<Quota, String> {
+    let (limit, window) = match limit {
+        0 => {
+            draft.approximate("a limit of 0: the least a rule admits is 1, here in 366 days");
+            (1, WINDOW_MAX)
+        }
+        limit => (limit, window),
+    };
     let limit = match NonZeroU64::new(limit) {
         Some(limit) if limit.get() <= HITS_MAX => limit,
-        Some(_) => return Err(format!("a limit is at most {HITS_MAX}, got {limit}")),
-        None => return Err("a limit of 0 denies everything: a rule admits 1 at least".into()),
+        _ => return Err(format!("a limit is at most {HITS_MAX}, got {limit}")),
     };
     match Window::new(window).filter(|_| window <= WINDOW_MAX) {
         Some(window) => Ok(Quota::new(limit, window, algorithm)),

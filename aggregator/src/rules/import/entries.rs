@@ -72,7 +72,7 @@ impl Entries {
 
 fn by_name(entry: &str) -> Meaning {
     let header = entry.to_ascii_lowercase();
-    match header.trim_start_matches(':') {
+    match header.trim_start_matches(':').trim_start_matches("req.") {
         "path" => Meaning::Perhaps(KeyPart::Path),
         "method" => Meaning::Perhaps(KeyPart::Method),
         "authority" | "host" => Meaning::Perhaps(KeyPart::Host),

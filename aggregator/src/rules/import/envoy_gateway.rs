@@ -9,6 +9,8 @@ mod route;
 mod rule;
 mod selector;
 
+pub(super) use route::target;
+
 use super::{report::Draft, run::Read, source::fields};
 use crate::rules::{at::At, fields::Fields};
 

@@ -30,12 +30,31 @@ impl Expr {
             Self::Is(condition) => Ok(vec![condition]),
             Self::All(parts) => {
                 let parts: Result<Vec<_>, _> = parts.into_iter().map(Self::conditions).collect();
-                Ok(parts?.into_iter().flatten().collect())
+                Ok(neither_nor(parts?.into_iter().flatten()))
             }
             Self::Any(parts) => any(parts),
             Self::Not(inner) => not(*inner),
         }
     }
+}
+
+/// What must not hold is listed once.
+fn neither_nor(conditions: impl Iterator<Item = Condition>) -> Vec<Condition> {
+    let mut all: Vec<Condition> = Vec::new();
+    let mut never: Vec<Vec<Condition>> = Vec::new();
+    for condition in conditions {
+        match condition {
+            Condition::None(more) => {
+                extend(&mut never, &more);
+            }
+            condition if all.contains(&condition) => {}
+            condition => all.push(condition),
+        }
+    }
+    if !never.is_empty() {
+        all.push(Condition::None(never));
+    }
+    all
 }
 
 fn any(parts: Vec<Expr>) -> Result<Vec<Condition>, String> {

@@ -7,7 +7,10 @@
 
 use std::fmt::Write;
 
-use limiter::rule::Rule;
+use limiter::{
+    rule::{Action, Rule},
+    time::Micros,
+};
 use serde::Serialize;
 
 use crate::rules::{at::At, conditions, diagnostic::Place, key, numbers::Written, words};
@@ -83,6 +86,8 @@ impl Draft {
     /// Notes why nothing became of it.
     pub(super) fn refuse(&mut self, text: impl Into<String>) {
         self.rule = None;
+        // How a rule that is not there differs helps nobody.
+        self.notes.retain(|note| note.fidelity == Fidelity::Dropped);
         self.drop(text);
     }
 
@@ -163,6 +168,15 @@ fn kept(rule: &Rule) -> String {
         .collect();
     if !parts.is_empty() {
         let _ = write!(text, ", for each {}", parts.join(", "));
+    }
+    if rule.cost != 1 {
+        let _ = write!(text, ", {} a request", rule.cost);
+    }
+    if rule.penalty > Micros::ZERO {
+        let _ = write!(text, ", then denied for {}", Written(rule.penalty));
+    }
+    if rule.action == Action::Shadow {
+        text.push_str(", only watched");
     }
     let conditions = rule.conditions.iter();
     let conditions: Vec<_> = conditions

@@ -64,6 +64,7 @@ pub(super) fn read(at: &At<'_>) -> Option<Draft> {
     match read {
         Ok((key, when)) => {
             let quota = quota(
+                &mut draft,
                 requests,
                 Micros::from_secs(window),
                 Algorithm::SlidingWindow,

@@ -112,7 +112,9 @@ fn length(tokens: &mut Tokens, draft: &mut Draft) -> Result<Expr, Wrong> {
     if !tokens.takes_word("0") {
         return Err(tokens.wrong("a length is only compared with 0"));
     }
-    let present = compared(tokens, &field, Op::Present)?;
+    let there = compared(tokens, &field, Op::Present)?;
+    let empty = compared(tokens, &field, Op::OneOf(vec![String::new()]))?;
+    let present = Expr::All(vec![there, empty.not()]);
     match &*operator {
         "gt" | "ne" => Ok(present),
         "eq" | "le" => Ok(present.not()),
@@ -231,7 +233,17 @@ fn set(tokens: &mut Tokens) -> Result<Vec<String>, Wrong> {
 fn compared(tokens: &Tokens, field: &Field, op: Op) -> Result<Expr, Wrong> {
     let wrong = |why| tokens.wrong_before(why);
     match (field.extension, op) {
-        (false, op) => test(&field.part, op).map_err(wrong),
+        (false, op) => {
+            let empty = matches!(&op, Op::OneOf(values) if values.iter().any(String::is_empty));
+            let holds = test(&field.part, op).map_err(wrong)?;
+            match empty && field.empty_if_missing {
+                true => {
+                    let there = test(&field.part, Op::Present).map_err(wrong)?;
+                    Ok(Expr::Any(vec![there.not(), holds]))
+                }
+                false => Ok(holds),
+            }
+        }
         (true, Op::OneOf(endings)) => {
             let ending = |ending: String| test(&field.part, Op::Suffix(format!(".{ending}")));
             let each: Result<Vec<_>, _> = endings.into_iter().map(ending).collect();

@@ -12,6 +12,8 @@ pub(super) struct Field {
     pub(super) part: KeyPart,
     /// What is looked at is not quite that; how.
     pub(super) doubt: Option<&'static str>,
+    /// A header that is not there is an empty text.
+    pub(super) empty_if_missing: bool,
     /// Only the file name's ending is compared.
     pub(super) extension: bool,
 }
@@ -32,32 +34,39 @@ pub(super) fn read(tokens: &mut Tokens) -> Result<Field, Wrong> {
     let Some(Token::Word(name)) = tokens.next() else {
         return Err(tokens.wrong_before("expected a field"));
     };
-    let plain = |part| {
+    let field = |part| Field {
+        part,
+        doubt: None,
+        empty_if_missing: false,
+        extension: false,
+    };
+    let plain = |part| Ok(field(part));
+    let text = |name: &str| {
+        let header = field(KeyPart::Header(name.into()));
+        let empty_if_missing = true;
         Ok(Field {
-            part,
-            doubt: None,
-            extension: false,
+            empty_if_missing,
+            ..header
         })
     };
     match &*name {
         "http.request.uri.path" | "raw.http.request.uri.path" => plain(KeyPart::Path),
         "http.request.uri" | "raw.http.request.uri" => Ok(Field {
-            part: KeyPart::Path,
             doubt: Some("http.request.uri: only its path is looked at, not its query"),
-            extension: false,
+            ..field(KeyPart::Path)
         }),
         "http.request.uri.path.extension" => Ok(Field {
-            part: KeyPart::Path,
             doubt: Some("http.request.uri.path.extension: upper and lower case are told apart"),
             extension: true,
+            ..field(KeyPart::Path)
         }),
         "http.request.method" => plain(KeyPart::Method),
         "http.host" => plain(KeyPart::Host),
         "ip.src" => plain(WHOLE_ADDRESS),
-        "http.user_agent" => plain(KeyPart::Header("user-agent".into())),
-        "http.referer" => plain(KeyPart::Header("referer".into())),
-        "http.cookie" => plain(KeyPart::Header("cookie".into())),
-        "http.x_forwarded_for" => plain(KeyPart::Header("x-forwarded-for".into())),
+        "http.user_agent" => text("user-agent"),
+        "http.referer" => text("referer"),
+        "http.cookie" => text("cookie"),
+        "http.x_forwarded_for" => text("x-forwarded-for"),
         "http.request.headers" => plain(KeyPart::Header(index(tokens, header)?)),
         "http.request.cookies" => plain(KeyPart::Cookie(index(tokens, cookie)?)),
         "http.request.uri.args" => plain(KeyPart::Query(index(tokens, query)?)),

@@ -108,6 +108,7 @@ fn body(limit: &Fields<'_>, when: &str, action: Action, draft: &mut Draft) -> Op
     };
     let penalty = Micros::from_secs(timeout.min(WINDOW_MAX.get()));
     let quota = quota(
+        draft,
         requests,
         Micros::from_secs(period),
         Algorithm::SlidingWindow,

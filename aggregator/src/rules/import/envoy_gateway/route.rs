@@ -14,14 +14,18 @@ use crate::rules::{
 
 /// What a policy targets.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(in crate::rules::import) struct Target {
     /// Which requests; else why that cannot be said.
-    pub(super) when: Result<Expr, String>,
+    pub(in crate::rules::import) when: Result<Expr, String>,
     /// Whether it is one route, as the proxy has them: each has counts of its own.
     pub(super) one_route: bool,
 }
 
-pub(super) fn target(spec: &At<'_>, routes: &[At<'_>], draft: &mut Draft) -> Target {
+pub(in crate::rules::import) fn target(
+    spec: &At<'_>,
+    routes: &[At<'_>],
+    draft: &mut Draft,
+) -> Target {
     let mut targets: Vec<At<'_>> = spec.peek("targetRef").into_iter().collect();
     if let Some(list) = spec.peek("targetRefs") {
         targets.extend(list.items("a list of targets").unwrap_or_default());

@@ -60,7 +60,7 @@ pub(super) fn read(at: &At<'_>, local: bool, target: &Target, draft: &mut Draft)
         draft.refuse(why);
         return Some(());
     }
-    let quota = quota(requests, length, Algorithm::FixedWindow);
+    let quota = quota(draft, requests, length, Algorithm::FixedWindow);
     let shadow = flag(&rule, "shadowMode");
     make(draft, quota, key, Expr::All(when), |rule| {
         rule.cost = cost;

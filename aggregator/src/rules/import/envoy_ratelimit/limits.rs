@@ -202,7 +202,7 @@ fn draft(found: &Found<'_>, all: &[Found<'_>]) -> Draft {
             )),
         }
     }
-    let quota = quota(requests, unit, Algorithm::FixedWindow);
+    let quota = quota(&mut draft, requests, unit, Algorithm::FixedWindow);
     make(
         &mut draft,
         quota,

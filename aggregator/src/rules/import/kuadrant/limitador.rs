@@ -71,7 +71,7 @@ fn read_limit(limit: &Fields<'_>, entries: &Entries, draft: &mut Draft) -> Optio
     match conditions.and_then(|conditions| Ok((conditions, key?))) {
         Ok((conditions, key)) => {
             let window = Micros::from_secs(seconds.min(u64::MAX / 1_000_000));
-            let quota = quota(max, window, Algorithm::FixedWindow);
+            let quota = quota(draft, max, window, Algorithm::FixedWindow);
             make(draft, quota, key, Expr::All(conditions), |_| {});
         }
         Err(why) => draft.refuse(why),

@@ -14,6 +14,7 @@ use crate::rules::at::At;
 const ASSUMED: &[&str] = &[
     "A window begins with the clock, not with a key's first request: as much for each window, \
      at other instants.",
+    "A policy that targets a Gateway is for all requests of it: the filter stands there.",
     "A header that comes more than once is taken by its first value.",
 ];
 
@@ -23,7 +24,12 @@ pub(super) fn read(documents: &[At<'_>], options: &Options) -> Option<Read> {
         drafts: Vec::new(),
         assumed: ASSUMED.iter().map(|&text| text.to_owned()).collect(),
     };
-    for document in documents {
+    let is_route = |at: &&At<'_>| {
+        let kind = at.peek("kind");
+        kind.and_then(|kind| kind.scalar()) == Some("HTTPRoute")
+    };
+    let routes: Vec<_> = documents.iter().filter(is_route).cloned().collect();
+    for document in documents.iter().filter(|at| !is_route(at)) {
         let kind = document.peek("kind").and_then(|kind| kind.scalar());
         if document.node.is_list() {
             limitador::read(document, &options.entries, &mut found)?;
@@ -34,7 +40,7 @@ pub(super) fn read(documents: &[At<'_>], options: &Options) -> Option<Read> {
                 None => return document.expected("a Limitador with limits in its spec"),
             }
         } else if kind == Some("RateLimitPolicy") {
-            policy::read(document, &options.entries, &mut found)?;
+            policy::read(document, &routes, &options.entries, &mut found)?;
         } else {
             return document.expected("a RateLimitPolicy, or a list of Limitador's limits");
         }

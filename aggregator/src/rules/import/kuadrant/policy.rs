@@ -9,6 +9,7 @@ use crate::rules::{
     import::{
         build::{make, quota},
         entries::Entries,
+        envoy_gateway::target,
         expr::Expr,
         report::Draft,
         run::Read,
@@ -20,7 +21,12 @@ use crate::rules::{
 const LIMIT: &[&str] = &["rates", "counters", "when"];
 const SPEC: &[&str] = &["targetRef", "limits", "defaults", "overrides", "when"];
 
-pub(super) fn read(document: &At<'_>, entries: &Entries, found: &mut Read) -> Option<()> {
+pub(super) fn read(
+    document: &At<'_>,
+    routes: &[At<'_>],
+    entries: &Entries,
+    found: &mut Read,
+) -> Option<()> {
     let Some(spec) = document.peek("spec") else {
         return document.expected("a policy with a spec");
     };
@@ -31,7 +37,7 @@ pub(super) fn read(document: &At<'_>, entries: &Entries, found: &mut Read) -> Op
         .unwrap_or("policy");
     let mut common = Draft::new(&spec, name);
     let fields = fields(&spec, SPEC, &[], &mut common)?;
-    common.approximate(target(&fields));
+    let target = target(&spec, routes, &mut common).when;
     let mut blocks = vec![spec.clone()];
     blocks.extend(
         ["defaults", "overrides"]
@@ -51,15 +57,15 @@ pub(super) fn read(document: &At<'_>, entries: &Entries, found: &mut Read) -> Op
         for entry in limits.entries("a mapping of limits")? {
             any = true;
             let at = limits.entry(entry);
-            let when = block.peek("when");
-            limit(
-                &at,
-                (name, &entry.key),
-                when.as_ref(),
-                &common,
+            let mut draft = Draft::new(&at, format!("{name}/{}", entry.key));
+            draft.notes.clone_from(&common.notes);
+            let (target, when) = (&target, block.peek("when"));
+            let of_all = OfAll {
+                target,
+                when,
                 entries,
-                found,
-            )?;
+            };
+            limit(&at, &of_all, draft, found)?;
         }
     }
     if !any {
@@ -69,30 +75,16 @@ pub(super) fn read(document: &At<'_>, entries: &Entries, found: &mut Read) -> Op
     Some(())
 }
 
-fn target(fields: &Fields<'_>) -> String {
-    let target = fields.get("targetRef");
-    let word = |name: &str| {
-        target
-            .as_ref()
-            .and_then(|at| at.peek(name)?.scalar())
-            .unwrap_or("?")
-    };
-    let (kind, name) = (word("kind"), word("name"));
-    format!("{kind} {name} stands elsewhere: the rule applies to all requests")
+/// What a policy asks of all its limits.
+struct OfAll<'a> {
+    target: &'a Result<Expr, String>,
+    when: Option<At<'a>>,
+    entries: &'a Entries,
 }
 
-fn limit(
-    at: &At<'_>,
-    (policy, name): (&str, &str),
-    policy_when: Option<&At<'_>>,
-    common: &Draft,
-    entries: &Entries,
-    found: &mut Read,
-) -> Option<()> {
-    let mut draft = Draft::new(at, format!("{policy}/{name}"));
-    draft.notes.clone_from(&common.notes);
+fn limit(at: &At<'_>, of_all: &OfAll<'_>, mut draft: Draft, found: &mut Read) -> Option<()> {
     let fields = fields(at, LIMIT, &[], &mut draft)?;
-    let read = when(policy_when, &fields, entries, &mut draft);
+    let read = when(of_all, &fields, &mut draft);
     let rates = list(&fields, "rates");
     if rates.is_empty() {
         draft.refuse("it has no rates");
@@ -104,7 +96,7 @@ fn limit(
         let (limit, window) = rate_of(rate, &mut draft)?;
         match read.clone() {
             Ok((key, when)) => {
-                let quota = quota(limit, window, Algorithm::FixedWindow);
+                let quota = quota(&mut draft, limit, window, Algorithm::FixedWindow);
                 make(&mut draft, quota, key, when, |_| {});
             }
             Err(why) => draft.refuse(why),
@@ -116,17 +108,15 @@ fn limit(
 
 type KeyAndWhen = (Vec<limiter::rule::KeyPart>, Expr);
 
-fn when(
-    policy_when: Option<&At<'_>>,
-    limit: &Fields<'_>,
-    entries: &Entries,
-    draft: &mut Draft,
-) -> Result<KeyAndWhen, String> {
+fn when(of_all: &OfAll<'_>, limit: &Fields<'_>, draft: &mut Draft) -> Result<KeyAndWhen, String> {
+    let entries = of_all.entries;
     let mut reader = Reader { entries, draft };
-    let mut all = Vec::new();
+    let mut all = vec![of_all.target.clone()?];
     let mut predicates = list(limit, "when");
     predicates.extend(
-        policy_when
+        of_all
+            .when
+            .as_ref()
             .and_then(|at| at.items("a list"))
             .unwrap_or_default(),
     );

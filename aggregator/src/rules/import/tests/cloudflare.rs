@@ -64,6 +64,12 @@ fn an_expression_matches_what_it_matches_there() {
         (r#"http.request.headers["x-none"][0] ne "k""#, true),
         (r#"len(http.request.headers["x-key"]) > 0"#, true),
         (r#"len(http.request.headers["x-none"]) eq 0"#, true),
+        (r#"http.referer eq """#, true),
+        (r#"http.referer ne """#, false),
+        (
+            r#"len(http.user_agent) > 0 and len(http.referer) == 0"#,
+            true,
+        ),
         (
             r#"http.request.cookies["sid"][0] eq "s" && http.request.uri.args["q"][0] eq "1""#,
             true,
@@ -105,7 +111,7 @@ fn what_a_rule_cannot_look_at_drops_the_rule_and_never_a_part_of_it() {
         ),
         (
             r#"http.request.uri.path eq "/a" and"#,
-            "column 34 of the expression: expected a field",
+            "column 31 of the expression: expected a field",
         ),
         ("(true", "expected `)`"),
         ("http.response.code eq 401", "stands in the response"),
