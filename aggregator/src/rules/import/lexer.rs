@@ -59,15 +59,14 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Placed>, Wrong> {
 
 /// A method that is called is a word of its own: `request.path` and `.startsWith`.
 fn push(tokens: &mut Vec<Placed>, token: Token, column: usize, called: bool) {
-    if let (Token::Word(word), true) = (&token, called) {
-        if let Some((name, method)) = word.rsplit_once('.').filter(|(name, _)| !name.is_empty()) {
-            tokens.push((Token::Word(name.into()), column));
-            tokens.push((
-                Token::Word(format!(".{method}")),
-                column + name.chars().count(),
-            ));
-            return;
-        }
+    let split = match &token {
+        Token::Word(word) if called => word.rsplit_once('.'),
+        _ => None,
+    };
+    if let Some((name, method)) = split.filter(|(name, _)| !name.is_empty()) {
+        tokens.push((Token::Word(name.into()), column));
+        let column = column + name.chars().count();
+        return tokens.push((Token::Word(format!(".{method}")), column));
     }
     tokens.push((token, column));
 }

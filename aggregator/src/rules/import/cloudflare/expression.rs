@@ -112,12 +112,12 @@ fn length(tokens: &mut Tokens, draft: &mut Draft) -> Result<Expr, Wrong> {
     if !tokens.takes_word("0") {
         return Err(tokens.wrong("a length is only compared with 0"));
     }
-    let there = compared(tokens, &field, Op::Present)?;
-    let empty = compared(tokens, &field, Op::OneOf(vec![String::new()]))?;
-    let present = Expr::All(vec![there, empty.not()]);
+    let is = |op| test(&field.part, op).map_err(|why| tokens.wrong_before(why));
+    let there = is(Op::Present)?;
+    let empty = is(Op::OneOf(vec![String::new()]))?;
     match &*operator {
-        "gt" | "ne" => Ok(present),
-        "eq" | "le" => Ok(present.not()),
+        "gt" | "ne" => Ok(Expr::All(vec![there, empty.not()])),
+        "eq" | "le" => Ok(Expr::Any(vec![there.not(), empty])),
         other => Err(tokens.wrong_before(format!("{other} 0 is not understood for a length"))),
     }
 }

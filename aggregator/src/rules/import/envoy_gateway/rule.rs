@@ -101,14 +101,15 @@ fn cost(rule: &Fields<'_>, draft: &mut Draft) -> Result<u64, String> {
     let Some(request) = cost.peek("request") else {
         return Ok(1);
     };
-    if let Some(inner) = fields(&request, &["from", "number"], &[], draft) {
-        if inner.get("from").and_then(|from| from.scalar()) == Some("Number") {
-            return match number(&inner, "number") {
-                Some(0) => Err("cost.request.number 0: it counts nothing".into()),
-                Some(cost) => Ok(cost),
-                None => Ok(1),
-            };
-        }
+    let inner = fields(&request, &["from", "number"], &[], draft);
+    let named =
+        |fields: &Fields<'_>| fields.get("from").and_then(|from| from.scalar()) == Some("Number");
+    if let Some(inner) = inner.filter(named) {
+        return match number(&inner, "number") {
+            Some(0) => Err("cost.request.number 0: it counts nothing".into()),
+            Some(cost) => Ok(cost),
+            None => Ok(1),
+        };
     }
     Err("cost.request: a rule's cost is one number".into())
 }

@@ -13,9 +13,11 @@ use crate::rules::{
     },
 };
 
+/// What a name is the name of.
+type Named = fn(String) -> KeyPart;
+
 /// The lists of things that have a name and a value.
-pub(super) const NAMED: &[(&str, fn(String) -> KeyPart)] =
-    &[("headers", header), ("queryParams", KeyPart::Query)];
+pub(super) const NAMED: &[(&str, Named)] = &[("headers", header), ("queryParams", KeyPart::Query)];
 
 const KNOWN: &[&str] = &["headers", "queryParams", "methods", "path", "sourceCIDR"];
 

@@ -13,6 +13,9 @@ use crate::rules::import::{
     subject::{Op, test},
 };
 
+/// How a method compares its argument.
+type Compares = fn(String) -> Op;
+
 /// Reads expressions; what is not quite the same is noted.
 pub(super) struct Reader<'a> {
     pub(super) entries: &'a Entries,
@@ -107,7 +110,7 @@ impl Reader<'_> {
     }
 
     fn comparison(&mut self, tokens: &mut Tokens) -> Result<Expr, Wrong> {
-        const METHODS: [(&str, fn(String) -> Op); 3] = [
+        const METHODS: [(&str, Compares); 3] = [
             ("startsWith", Op::Prefix),
             ("endsWith", Op::Suffix),
             ("contains", Op::Contains),
@@ -150,14 +153,14 @@ impl Reader<'_> {
     /// What is compared, and the method that compares it, if it is one.
     fn subject(&mut self, tokens: &mut Tokens) -> Result<(KeyPart, Option<String>), Wrong> {
         let part = variable::read(tokens, self.entries, self.draft)?;
-        if let Some(Token::Word(word)) = tokens.peek() {
-            if let Some(method) = word.strip_prefix('.') {
-                let method = method.to_owned();
-                tokens.next();
-                return Ok((part, Some(method)));
-            }
+        let method = match tokens.peek() {
+            Some(Token::Word(word)) => word.strip_prefix('.').map(str::to_owned),
+            _ => None,
+        };
+        if method.is_some() {
+            tokens.next();
         }
-        Ok((part, None))
+        Ok((part, method))
     }
 }
 
