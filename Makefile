@@ -82,7 +82,7 @@ unit: weir ## tests that need no Envoy
 	$(TEST) --lib --bins
 	$(TEST) --doc
 	$(TEST) --test count_vectors --test consistency --test bounded --test exactly_once \
-	  --test never_over --test rules_change --test allocations --test cases --test service --test documents
+	  --test never_over --test rules_change --test penalty --test counters --test allocations --test cases --test service --test documents
 
 .PHONY: e2e
 e2e: setup wasm weir ## the module as shipped, and tests on real Envoys
@@ -90,7 +90,7 @@ e2e: setup wasm weir ## the module as shipped, and tests on real Envoys
 
 .PHONY: crash
 crash: ## SIGKILL under load, again and again
-	$(TEST) --test crash -- --nocapture
+	$(TEST) --test crash --test crash_counters -- --nocapture
 
 .PHONY: swarm
 swarm: ## fleets drawn at random; WEIR_SWARM_SECONDS=600 for longer
@@ -109,8 +109,8 @@ demo: setup wasm ## three Envoys and one limit; DEMO_SECONDS=60 for longer
 accuracy: ## simulated fleets beside one exact limiter
 	cargo run --locked --release -p simulator --example simulate -- tests/cases/accuracy.json
 
-# Redis is measured, too, where `redis-server` is installed.
-BENCHES := decide size envoy_cost flushes books
+# Redis and PostgreSQL are measured, too, where Debian's packages are installed.
+BENCHES := decide size envoy_cost flushes books counters
 BENCH ?= $(BENCHES)
 
 .PHONY: bench

@@ -18,22 +18,11 @@
 
 mod common;
 
-use std::{
-    collections::HashMap,
-    io::{BufRead, BufReader},
-    net::SocketAddr,
-    path::Path,
-    process::{Child, Command, Stdio},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::{collections::HashMap, net::SocketAddr, sync::Arc, thread};
 
 use common::{
-    client::{check, get, metric, try_send, until},
+    client::{check, metric},
+    killed::Region,
     messages::{RULES, group, key, rules},
     random::Random,
 };
@@ -54,32 +43,21 @@ type Books = HashMap<Entry, u64>;
 /// A rule's name and a key.
 type Entry = (&'static str, String);
 
-/// What the sources are told while the service comes and goes.
-struct Region {
-    address: Mutex<Option<SocketAddr>>,
-    closing: AtomicBool,
-}
-
 #[test]
 fn every_acknowledged_flush_is_counted_exactly_once_however_often_the_service_is_killed() {
     let seed = std::env::var("WEIR_CRASH_SEED").map_or(20_261, |seed| seed.parse().unwrap());
     println!("WEIR_CRASH_SEED={seed}");
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("rules.yaml"), RULES).unwrap();
-    let region = Arc::new(Region {
-        address: Mutex::new(None),
-        closing: AtomicBool::new(false),
-    });
+    let region = Arc::new(Region::default());
     let sources: Vec<_> = (0..SOURCES)
         .map(|source| {
             let region = Arc::clone(&region);
             thread::spawn(move || Source::new(seed, source).run(&region))
         })
         .collect();
-    kill_again_and_again(&region, dir.path(), &mut Random::new(seed));
-    let (mut child, address) = start(dir.path());
-    *region.address.lock().unwrap() = Some(address);
-    region.closing.store(true, Ordering::Release);
+    region.kill_again_and_again(ROUNDS, dir.path(), &mut Random::new(seed));
+    let (mut child, address) = region.start_and_close(dir.path());
     let mut books = Books::new();
     for source in sources {
         for (entry, hits) in source.join().unwrap() {
@@ -89,40 +67,6 @@ fn every_acknowledged_flush_is_counted_exactly_once_however_often_the_service_is
     assert_books(address, &books);
     child.kill().unwrap();
     child.wait().unwrap();
-}
-
-fn kill_again_and_again(region: &Region, dir: &Path, random: &mut Random) {
-    for _ in 0..ROUNDS {
-        let (mut child, address) = start(dir);
-        *region.address.lock().unwrap() = Some(address);
-        // The moment is what is random: there is no condition to wait for.
-        thread::sleep(Duration::from_millis(20 + random.below(250)));
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-}
-
-fn start(dir: &Path) -> (Child, SocketAddr) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-        .args(["serve", "--listen", "127.0.0.1:0", "--rules", "rules.yaml"])
-        // Small, so that snapshots and new segments are under way, too.
-        .args(["--data-dir", "data", "--snapshot-log-bytes", "20000"])
-        .current_dir(dir)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    let address = line
-        .trim()
-        .strip_prefix("listening on http://")
-        .expect("it starts");
-    let address = address.parse().unwrap();
-    until("ready", || get(address, "/readyz").status == 200);
-    (child, address)
 }
 
 fn assert_books(address: SocketAddr, books: &Books) {
@@ -171,7 +115,7 @@ impl Source {
     }
 
     fn run(mut self, region: &Region) -> Books {
-        while !region.closing.load(Ordering::Acquire) {
+        while !region.is_closing() {
             let (message, told) = self.next_message();
             let reply = send_until_answered(region, &message);
             for (batch, ack) in message.batches.iter().zip(&reply.acks) {
@@ -226,20 +170,8 @@ impl Source {
     }
 }
 
-/// Sends the same bytes until they are answered, by whichever life of the
-/// service.
 fn send_until_answered(region: &Region, message: &SyncRequest) -> SyncReply {
     let bytes = message.encode_to_vec();
-    loop {
-        let address = *region.address.lock().unwrap();
-        let sent = address.map(|address| try_send(address, "POST", "/v1/sync", &bytes));
-        match sent {
-            Some(Ok(response)) if response.status == 200 => {
-                return SyncReply::decode(response.body.as_slice()).unwrap();
-            }
-            Some(Ok(response)) => assert_eq!(response.status, 503, "{}", response.text()),
-            Some(Err(_)) | None => {}
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
+    let response = region.send_until_answered("/v1/sync", &bytes);
+    SyncReply::decode(response.body.as_slice()).unwrap()
 }

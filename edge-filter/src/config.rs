@@ -13,7 +13,7 @@ pub struct Config {
     /// The `host` header of calls to it. Default: `weir`.
     pub authority: String,
     /// The bearer token for it, if it wants one. Default: none.
-    pub token: Option<String>,
+    pub token: Option<Secret>,
     /// How long a call to it may take, in milliseconds: 1 to 60 000. Default: 1 000.
     pub timeout_ms: u32,
     /// Time between two flushes, in milliseconds: 50 to 60 000. Default: 1 000.
@@ -22,6 +22,24 @@ pub struct Config {
     pub keys_max: u32,
     /// The place this runs in, for people to read. Default: the host's own name.
     pub pop: Option<String>,
+}
+
+/// What is sent and never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The secret itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(not shown)")
+    }
 }
 
 /// Why settings are refused.
@@ -72,7 +90,7 @@ impl TryFrom<Raw> for Config {
         Ok(Self {
             cluster: text("cluster", raw.cluster)?.unwrap_or_else(|| "weir_aggregator".to_owned()),
             authority: text("authority", raw.authority)?.unwrap_or_else(|| "weir".to_owned()),
-            token: text("token", raw.token)?,
+            token: text("token", raw.token)?.map(Secret),
             timeout_ms: number("timeout_ms", raw.timeout_ms, 1_000, 1..=60_000)?,
             flush_interval_ms: number(
                 "flush_interval_ms",
@@ -160,6 +178,14 @@ mod tests {
             error,
             "`token` must be printable ASCII, one character or more"
         );
+    }
+
+    #[test]
+    fn a_token_is_sent_as_it_is_and_shown_nowhere() {
+        let config = Config::parse(br#"{"token": "weir_abc"}"#).unwrap();
+        assert!(!format!("{config:?}").contains("weir_abc"));
+        let token = config.token.as_ref().map(Secret::reveal);
+        assert_eq!(token, Some("weir_abc"));
     }
 
     #[test]

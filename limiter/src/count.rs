@@ -96,6 +96,21 @@ impl Count {
         before
     }
 
+    /// Counts `hits` of window `window` that were admitted while nobody could be
+    /// asked. A bucket was refilled meanwhile, nobody knows how often: it is emptied
+    /// by them at the most.
+    pub fn add_leaked(&mut self, quota: &Quota, window: WindowIndex, hits: u64, now: Timestamp) {
+        if quota.algorithm != Algorithm::TokenBucket {
+            self.add_late(quota, window, hits, now);
+            return;
+        }
+        self.advance(quota, now);
+        let lacking = self.lacking();
+        let empty = u128::from(quota.capacity()).saturating_mul(scale(quota));
+        self.add(quota, hits, now);
+        self.set_lacking(self.lacking().min(empty.max(lacking)));
+    }
+
     /// The shortest wait after which `cost` would be allowed if nobody else
     /// came; none if it never is, being more than the capacity.
     pub fn retry_after(&self, quota: &Quota, cost: u64, now: Timestamp) -> Option<Micros> {

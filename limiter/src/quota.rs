@@ -30,6 +30,12 @@ pub struct Quota {
     burst: NonZeroU64,
 }
 
+/// Reports in the time in which the whole capacity flows back.
+const REPORTS_PER_REFILL: u64 = 6;
+
+/// No report follows another sooner than this, in microseconds.
+const REPORT_MIN: u64 = 50_000;
+
 impl Quota {
     /// A quota whose bucket, if it is one, holds `limit` tokens.
     pub const fn new(limit: NonZeroU64, window: Window, algorithm: Algorithm) -> Self {
@@ -54,6 +60,22 @@ impl Quota {
             Algorithm::TokenBucket => self.burst.get(),
             Algorithm::FixedWindow | Algorithm::SlidingWindow => self.limit.get(),
         }
+    }
+
+    /// How often its keys have to be reported, so that what is not in the books yet
+    /// is a small part of what flows back meanwhile. In a fixed window nothing does.
+    pub const fn report_interval(&self) -> Option<Micros> {
+        let refill = match self.algorithm {
+            Algorithm::FixedWindow => return None,
+            Algorithm::SlidingWindow => self.window.length(),
+            Algorithm::TokenBucket => self.memory(),
+        };
+        let part = refill.get() / REPORTS_PER_REFILL;
+        Some(Micros::new(if part < REPORT_MIN {
+            REPORT_MIN
+        } else {
+            part
+        }))
     }
 
     /// How long a count stays of any use after its last hit: once this much

@@ -24,35 +24,46 @@ fn a_flood_of_invented_keys_forgets_nobody_who_is_over_the_limit_and_loses_no_hi
     };
     let mut limiter = source(1, &rules, few);
     let mut admitted = 0;
-    let mut ask = |key: &str, region: &mut Region, limiter: &mut limiter::edge::Limiter, ms| {
+    let ask = |admitted: &mut u64,
+               key: &str,
+               region: &mut Region,
+               limiter: &mut limiter::edge::Limiter,
+               ms| {
         let query = query(&rules, key);
         let mut verdict = limiter.decide(&query, at(ms));
         if matches!(verdict, Verdict::Hold { .. }) {
             region.serve(limiter, at(ms));
             verdict = limiter.decide_held(&query, at(ms), true);
         }
-        admitted += u64::from(matches!(verdict, Verdict::Allow(_)));
+        *admitted += u64::from(matches!(verdict, Verdict::Allow(_)));
         region.serve(limiter, at(ms));
-        verdict
     };
+    for second in 0..5 {
+        region.serve(&mut limiter, at(second * 1_000));
+    }
     for request in 0..60 {
-        ask("over", &mut region, &mut limiter, 5_000 + request * 10);
+        ask(
+            &mut admitted,
+            "over",
+            &mut region,
+            &mut limiter,
+            5_000 + request * 10,
+        );
     }
     for invented in 0..3_000 {
         ask(
+            &mut admitted,
             &format!("invented-{invented}"),
             &mut region,
             &mut limiter,
             6_000 + invented,
         );
-        if invented % 50 == 0 {
-            let verdict = ask("over", &mut region, &mut limiter, 6_000 + invented);
-            assert!(
-                matches!(verdict, Verdict::Deny(_)),
-                "after {invented}: {verdict:?}"
-            );
-        }
     }
+    let verdict = limiter.decide(&query(&rules, "over"), at(9_001));
+    assert!(
+        matches!(verdict, Verdict::Deny(_)),
+        "denied, and nobody asked: {verdict:?}"
+    );
     for flush in 0..5 {
         region.serve(&mut limiter, at(10_000 + flush * 1_000));
     }
@@ -63,11 +74,16 @@ fn a_flood_of_invented_keys_forgets_nobody_who_is_over_the_limit_and_loses_no_hi
 
 /// All bytes that go to and fro when the tables hash with these seeds.
 fn conversation(edge: [u64; 4], ledger: [u64; 4]) -> Vec<Vec<u8>> {
-    let rules = rules(1, vec![rule(30, 10_000, Algorithm::SlidingWindow)]);
+    let several = (0..7).map(|place| {
+        let mut rule = rule(30 + place, 10_000, Algorithm::SlidingWindow);
+        rule.name = format!("rule-{place}");
+        rule
+    });
+    let rules = rules(1, several.collect());
     let mut region = Region::new(&rules, ledger);
     let settings = Settings {
         hash_seeds: edge,
-        keys_max: 60,
+        keys_max: 300,
         ..settings()
     };
     let mut sources = [1, 2].map(|number| source(number, &rules, settings));

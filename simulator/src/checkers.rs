@@ -10,7 +10,9 @@ use limiter::{
     request::Query,
     rule::Consistency,
     time::Timestamp,
+    wire::SyncRequest,
 };
+use prost::Message;
 
 use crate::{
     region::{Reply, Synced},
@@ -21,6 +23,8 @@ mod books;
 mod leases;
 mod limits;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod windows;
 
 pub(crate) use books::{Books, Difference};
@@ -122,6 +126,14 @@ impl Checkers {
         let limits = self.limits.synced(synced, ledger, now);
         for what in [books, limits].into_iter().filter_map(Result::err) {
             self.violated(now, &what);
+        }
+    }
+
+    /// A source has sent a message.
+    pub(crate) fn sent(&mut self, source: usize, body: &[u8], now: Timestamp) {
+        match SyncRequest::decode(body) {
+            Ok(request) => self.leases.claimed(source, &request),
+            Err(error) => self.violated(now, &format!("source {source} sent {error}")),
         }
     }
 

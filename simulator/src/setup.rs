@@ -150,6 +150,19 @@ impl Setup {
     }
 }
 
+#[cfg(test)]
+impl Setup {
+    /// A run of one source and a second.
+    pub(crate) fn sample() -> Self {
+        let text = r#"{"name": "sample", "rule": {"limit": 10, "window_ms": 1000},
+            "pops": 1, "workers_per_pop": 1, "region_rtt_ms": 2, "duration_s": 1,
+            "traffic": {"kind": "spray", "load": 1}}"#;
+        let scenario = serde_json::from_str(text);
+        #[allow(clippy::unwrap_used, reason = "the text stands above")]
+        Self::of(&scenario.unwrap(), None)
+    }
+}
+
 /// Seconds as a span, to the microsecond.
 pub(crate) fn seconds(seconds: f64) -> Micros {
     millis(seconds * 1_000.0)

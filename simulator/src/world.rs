@@ -112,16 +112,15 @@ impl<'a> World<'a> {
             setup,
             plan,
         };
-        world.wake_all(&mut chance);
+        world.wake_all();
         world.schedule();
         world
     }
 
-    /// Hosts wake their sources from the start, each at its own beat.
-    fn wake_all(&mut self, chance: &mut Chance) {
+    /// Hosts poll their sources as soon as they have made them.
+    fn wake_all(&mut self) {
         for source in 0..self.sources.len() {
-            let beat = chance.within(self.setup.flush_interval);
-            let at = self.setup.start.after(beat);
+            let at = self.setup.start;
             self.sources[source].wake = Some(at);
             self.queue.push(at, Event::Wake { source });
         }

@@ -238,7 +238,7 @@ fn row(name: &str, value: f64) {
 }
 
 fn steps(name: &str, took: &[f64]) {
-    let [median, most, longest] = [50, 99, 100].map(|part| percentile(took, part));
+    let [median, most, longest] = [500, 990, 1_000].map(|part| percentile(took, part));
     println!(
         "{name:<44} {median:>10.2} median {most:>9.2} p99 {longest:>9.2} longest, of {}",
         took.len()

@@ -212,7 +212,7 @@ fn report(candidates: &[Candidate<'_>], keys: usize) {
             "{:<34} {:>26} {:>9.1} {:>12} {:>8.2}%",
             candidate.name,
             spread(&candidate.nanos),
-            percentile(&candidate.nanos, 25),
+            percentile(&candidate.nanos, 250),
             candidate.allocations,
             candidate.allowed as f64 * 100.0 / decided as f64,
         );

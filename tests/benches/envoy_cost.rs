@@ -222,11 +222,11 @@ fn report(candidates: &[Candidate]) {
         let all: Vec<f64> = costs.iter().map(|&cost| micros(cost)).collect();
         println!(
             "{name:<20} {:>11.2} {:>9.2} {:>12.2} ..{:>8.2} {:>12.1}",
-            percentile(&all, 50),
-            percentile(&added, 50),
-            percentile(&added, 25),
-            percentile(&added, 75),
-            percentile(calls, 50),
+            percentile(&all, 500),
+            percentile(&added, 500),
+            percentile(&added, 250),
+            percentile(&added, 750),
+            percentile(calls, 500),
         );
     }
 }

@@ -77,7 +77,7 @@ fn main() {
     let time = Duration::from_secs(number("WEIR_FLUSHES_SECONDS", 3));
     let sets = sets();
     let weir = Aggregator::start(RULES);
-    let redis = Redis::start();
+    let redis = Redis::start("always");
     if redis.is_none() {
         println!("redis-server is not installed: Weir alone is measured");
     }
@@ -236,8 +236,8 @@ fn report(candidates: &[Candidate<'_>]) {
                 candidate.name,
                 spread(&outcome.per_second),
                 outcome.latencies.len(),
-                percentile(&outcome.latencies, 50),
-                percentile(&outcome.latencies, 99),
+                percentile(&outcome.latencies, 500),
+                percentile(&outcome.latencies, 990),
             );
         }
     }

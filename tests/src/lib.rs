@@ -19,6 +19,8 @@
 //! | `warm` | a source whose every key is leased |
 //! | `flush` | a source's flushes as they are on the wire |
 //! | `redis_server` | Debian's redis-server, for comparison |
+//! | `postgres_server` | Debian's PostgreSQL, likewise |
+//! | `talk` | one thread that asks over many connections, in any protocol |
 //! | `load` | many connections at once, and what they were answered |
 //! | `spray` | clients at a steady rate, and when they were answered what |
 //!
@@ -46,12 +48,14 @@ pub mod flush;
 pub mod http;
 pub mod load;
 pub mod measure;
+pub mod postgres_server;
 pub mod process;
 pub mod prom;
 pub mod redis_server;
 pub mod region;
 pub mod rules;
 pub mod spray;
+pub mod talk;
 pub mod upstream;
 pub mod wait;
 pub mod warm;

@@ -15,22 +15,20 @@ pub fn number(variable: &str, default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-/// The value below which so many hundredths of `values` lie; 0 of none.
+/// The value below which so many thousandths of `values` lie; 0 of none.
 #[must_use]
-pub fn percentile(values: &[f64], hundredths: usize) -> f64 {
+pub fn percentile(values: &[f64], thousandths: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let last = sorted.len().saturating_sub(1);
-    sorted
-        .get(last * hundredths.min(100) / 100)
-        .copied()
-        .unwrap_or(0.0)
+    let place = last * thousandths.min(1_000) / 1_000;
+    sorted.get(place).copied().unwrap_or(0.0)
 }
 
 /// The median, and the least and the greatest: `12.3 (11.9..14.0)`.
 #[must_use]
 pub fn spread(values: &[f64]) -> String {
-    let [least, median, greatest] = [0, 50, 100].map(|part| percentile(values, part));
+    let [least, median, greatest] = [0, 500, 1_000].map(|part| percentile(values, part));
     let digits = if median < 100.0 { 1 } else { 0 };
     format!("{median:.digits$} ({least:.digits$}..{greatest:.digits$})")
 }
@@ -70,7 +68,7 @@ mod tests {
 
     #[test]
     fn half_of_the_values_lie_below_the_median() {
-        assert!((percentile(&[3.0, 1.0, 2.0], 50) - 2.0).abs() < f64::EPSILON);
+        assert!((percentile(&[3.0, 1.0, 2.0], 500) - 2.0).abs() < f64::EPSILON);
         assert_eq!(spread(&[3.0, 1.0, 2.0]), "2.0 (1.0..3.0)");
         assert_eq!(spread(&[]), "0.0 (0.0..0.0)");
     }

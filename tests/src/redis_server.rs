@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::process::{Process, free_address};
 use crate::wait::{PATIENCE, wait_for};
 
-/// A server that syncs its log before it answers. Dropping it ends it.
+/// A server with a log of every write. Dropping it ends it.
 #[derive(Debug)]
 pub struct Redis {
     address: SocketAddr,
@@ -23,12 +23,13 @@ pub struct Redis {
 pub struct Client(BufReader<TcpStream>);
 
 impl Redis {
-    /// Starts one with `appendfsync always`; none if it is not installed.
+    /// Starts one whose log is synced as `appendfsync` says; none if it is not
+    /// installed.
     ///
     /// # Panics
     /// If it is installed and does not come up.
     #[must_use]
-    pub fn start() -> Option<Self> {
+    pub fn start(appendfsync: &str) -> Option<Self> {
         let found = Command::new("redis-server").arg("--version").output();
         found.ok().filter(|output| output.status.success())?;
         let folder = TempDir::with_prefix("weir-redis-").expect("a temporary folder");
@@ -39,7 +40,7 @@ impl Redis {
             .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "yes"])
             .args([
                 "--appendfsync",
-                "always",
+                appendfsync,
                 "--no-appendfsync-on-rewrite",
                 "no",
             ])
@@ -56,6 +57,12 @@ impl Redis {
             client.call(&[&[b"PING"]]).ok()
         });
         Some(redis)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// A new connection.

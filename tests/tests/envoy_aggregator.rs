@@ -1,9 +1,13 @@
 //! The whole path through real parts: Envoys with the shipped module, `weir serve`
 //! on a disk, one rule file.
 
+use std::process::Command;
 use std::time::Duration;
 
+use serde_json::Value;
+use tempfile::TempDir;
 use weir_tests::aggregator::Aggregator;
+use weir_tests::binaries;
 use weir_tests::envoy::Envoy;
 use weir_tests::http::get;
 use weir_tests::load::{Load, Until};
@@ -140,4 +144,43 @@ fn a_killed_aggregator_is_done_without_and_learns_of_the_leak() {
         (hits(&aggregator) - 10.0).abs() < 0.5
     });
     assert_eq!(status(&envoy, "a"), 200, "the region's limit holds again");
+}
+
+#[test]
+fn an_envoy_with_a_token_is_counted_and_one_without_is_on_its_own() {
+    let (token, entry) = new_token();
+    let folder = TempDir::new().expect("a temporary folder");
+    let file = folder.path().join("tokens.yaml");
+    std::fs::write(&file, format!("tokens: [ {entry} ]\n")).expect("the token file");
+    let file = file.to_str().expect("a path in UTF-8");
+    let aggregator = Aggregator::start_with(&rules(1_000, 10), &["--token-file", file]);
+    let config = format!("{{ \"token\": \"{token}\" }}");
+    let known = Envoy::with_weir(&config, 1, Some(aggregator.address()));
+    let unknown = Envoy::with_weir("", 1, Some(aggregator.address()));
+    wait_until("both VMs with the token run the rules", || {
+        runs(&known, 1, 1)
+    });
+    wait_until("both VMs without know that they are away", || {
+        unknown.metrics().sum_or_zero("weir_sources_away", &[]) > 1.5
+    });
+    assert_eq!(status(&known, "a"), 200);
+    let sources_away = known.metrics().sum_or_zero("weir_sources_away", &[]);
+    assert!(sources_away < 0.5, "{sources_away}");
+    assert!(!runs(&unknown, 1, 1));
+    for log in [known.log(), unknown.log(), aggregator.log()] {
+        assert!(!log.contains(&token), "a token is in a log");
+    }
+}
+
+/// A token for edges, and its entry, as the command makes them.
+fn new_token() -> (String, Value) {
+    let arguments = ["token", "new", "--name", "edges", "--rights", "sync,read"];
+    let made = Command::new(binaries::weir())
+        .args(arguments)
+        .args(["--format", "json"])
+        .output()
+        .expect("weir runs");
+    let made: Value = serde_json::from_slice(&made.stdout).expect("JSON");
+    let token = made["token"].as_str().expect("a token").to_owned();
+    (token, made["entry"].clone())
 }

@@ -1,18 +1,26 @@
 //! The `weir` command: what it takes, and what its exit code means.
 //!
 //! 0: it did what was asked; 1: it could not, and said why on standard error
-//! (or, of a simulation, on standard output); 2: it was not understood.
+//! (or, of a simulation, on standard output); 2: it was not understood. What else
+//! a command's exit code says stands in its `--help`.
 
 use std::{error::Error, io::Write, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::chain::chain;
 
+mod backup;
+mod check;
+mod completions;
+mod counter;
 mod logging;
+mod restore;
 mod rules;
 mod serve;
 mod simulate;
+mod target;
+mod token;
 mod verify;
 
 const EXAMPLES: &str = "\
@@ -20,9 +28,14 @@ Examples:
   weir rules check rules.yaml
   weir serve --rules rules.yaml --data-dir weir-data
   weir verify weir-data
+  weir backup backup.tar
+  weir restore backup.tar --data-dir weir-data
   weir simulate scenarios.json
+  weir check per-key apikey_8fa3
+  weir counter add signups
 
-Exit codes: 0 done, 1 failed (the reason is on standard error), 2 not understood.";
+Exit codes: 0 done, 1 failed (the reason is on standard error), 2 not understood;
+more where a command's --help says so.";
 
 /// Rate limits that a whole fleet shares.
 #[derive(Debug, Parser)]
@@ -36,22 +49,41 @@ pub struct Cli {
 enum Command {
     /// Run a region's aggregator
     Serve(Box<serve::Args>),
+    /// Spend from a rule of a running aggregator, and say whether that was allowed
+    Check(check::Args),
+    /// Add to, read, reset or watch a durable counter of a running aggregator
+    Counter(counter::Args),
     /// Work with rule files
     #[command(subcommand)]
     Rules(rules::Command),
+    /// Make tokens for those who may use an aggregator
+    #[command(subcommand)]
+    Token(token::Command),
     /// Read a data directory as a start would, and change nothing
     Verify(verify::Args),
+    /// Take a backup of a running aggregator
+    Backup(backup::Args),
+    /// Make a data directory from a backup
+    Restore(restore::Args),
     /// Run a rule and a fleet on a virtual clock, and compare with an exact limiter
     Simulate(simulate::Args),
+    /// Print what a shell needs to complete this command
+    Completions(completions::Args),
 }
 
 /// Does what the command line asks, and says how it went.
 pub fn run(cli: Cli) -> ExitCode {
     match cli.command {
         Command::Serve(args) => serve::run(*args),
+        Command::Check(args) => check::run(args),
+        Command::Counter(args) => counter::run(args),
         Command::Rules(command) => rules::run(&command),
+        Command::Token(command) => token::run(command),
         Command::Verify(args) => verify::run(&args),
+        Command::Backup(args) => backup::run(args),
+        Command::Restore(args) => restore::run(&args),
         Command::Simulate(args) => simulate::run(&args),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
     }
 }
 
@@ -69,14 +101,28 @@ fn print(text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_well_formed_and_its_examples_parse() {
-        Cli::command().debug_assert();
-        let examples = EXAMPLES.lines().filter_map(|line| line.strip_prefix("  "));
-        for example in examples {
-            Cli::try_parse_from(example.split_whitespace()).unwrap();
+    fn the_command_line_is_well_formed_and_every_example_in_a_help_parses() {
+        let mut command = Cli::command();
+        command.clone().debug_assert();
+        command.build();
+        assert!(parse_examples(&command) > 15);
+    }
+
+    /// Parses the examples of a command and of those below it; says how many.
+    fn parse_examples(command: &clap::Command) -> usize {
+        let help = command.get_after_help().map(ToString::to_string);
+        let mut count = 0;
+        // A line that ends with a backslash goes on in the next.
+        for example in help.unwrap_or_default().replace("\\\n", " ").lines() {
+            let Some(example) = example.strip_prefix("  weir ") else {
+                continue;
+            };
+            let words = example.split(" > ").next().unwrap().split_whitespace();
+            Cli::try_parse_from(["weir"].into_iter().chain(words)).unwrap();
+            count += 1;
         }
+        count + command.get_subcommands().map(parse_examples).sum::<usize>()
     }
 }

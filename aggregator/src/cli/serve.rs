@@ -12,9 +12,12 @@ const EXAMPLES: &str = "\
 Examples:
   weir serve --rules rules.yaml
   weir serve --config weir.yaml --listen 127.0.0.1:9000
+  weir serve --listen 0.0.0.0:8080 --token-file tokens.yaml --tls-cert cert.pem --tls-key key.pem
 
 The configuration file is YAML; its fields are the flags below with _ for -.
-It listens on this machine only: there are no tokens yet that would guard more.";
+Without a token file it listens on this machine only, and asks nobody who they are.
+With one, every path but /healthz and /readyz needs a token with the right for it;
+`weir token new` makes one.";
 
 /// What `weir serve` takes.
 #[derive(Debug, clap::Args)]
@@ -35,8 +38,13 @@ pub(super) fn run(args: Args) -> ExitCode {
     if let Err(error) = logging::start(&config) {
         return fail(&error);
     }
+    let scheme = if config.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     match serve::run(config, |address| {
-        print(&format!("listening on http://{address}"))
+        print(&format!("listening on {scheme}://{address}"))
     }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),

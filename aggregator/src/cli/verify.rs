@@ -29,7 +29,7 @@ pub(super) fn run(args: &Args) -> ExitCode {
     }
 }
 
-fn describe(report: &Report) -> String {
+pub(super) fn describe(report: &Report) -> String {
     let mut text = format!(
         "whole up to record {}: {} partitions in the snapshot, then {} records ({} bytes) in {} segments\n",
         report.last, report.shards, report.records, report.record_bytes, report.segments,

@@ -1,6 +1,7 @@
 //! How the service is to run: flags over the configuration file over defaults,
 //! checked whole before anything starts.
 
+use core::num::NonZeroU32;
 use std::{
     io,
     net::SocketAddr,
@@ -9,16 +10,26 @@ use std::{
 };
 
 mod settings;
+mod tls_files;
+pub(crate) mod token_file;
+pub(crate) mod yaml;
 
 pub use settings::{DurabilityName, LogFormat, Settings};
+pub use tls_files::TlsFiles;
+
+use limiter::{counter::TenantLimits, time::Micros};
 
 use crate::store::Durability;
 
 /// A configuration that can be run.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// A loopback address: there are no tokens yet that would guard another.
+    /// A loopback address, unless there is a token file.
     pub listen: SocketAddr,
+    /// Who may do what; without one, everyone on this machine everything.
+    pub token_file: Option<PathBuf>,
+    /// What TLS is spoken with; without it, plain HTTP is.
+    pub tls: Option<TlsFiles>,
     /// Where the counters are kept.
     pub data_dir: PathBuf,
     /// The rule file; without one the rules on record stay in force.
@@ -29,12 +40,18 @@ pub struct Config {
     pub durability: Durability,
     /// What one client, or all together, may use.
     pub limits: Limits,
+    /// What one tenant may keep in counters.
+    pub tenant: TenantLimits,
+    /// How long it is remembered what an idempotency key was told.
+    pub idempotency_lifetime: Micros,
     /// Log bytes after which a snapshot is taken.
     pub snapshot_log_bytes: u64,
     /// How log lines look.
     pub log_format: LogFormat,
     /// What is logged.
     pub log: String,
+    /// Whether log lines may show keys.
+    pub log_keys: bool,
 }
 
 /// Bounds on what is held and waited for. None of them can be switched off.
@@ -48,6 +65,14 @@ pub struct Limits {
     pub body_bytes_max: u32,
     /// Open connections.
     pub connections_max: u32,
+    /// Who may watch counters at once.
+    pub watchers_max: u32,
+    /// Open connections of one address; of IPv6 a /64 is one.
+    pub connections_per_address_max: u32,
+    /// How long a TLS handshake may take.
+    pub handshake_timeout: Duration,
+    /// Requests a second of one tenant, and as many at once.
+    pub tenant_requests_per_second_max: NonZeroU32,
     /// How long a request may take, its body included.
     pub request_timeout: Duration,
 }
@@ -77,13 +102,22 @@ pub enum ConfigError {
     },
     /// Anyone who can reach the address could spend and see every limit.
     #[error(
-        "refusing to listen on {listen}: there are no tokens to ask for, so only this machine \
-         may connect; listen on 127.0.0.1:{}",
+        "refusing to listen on {listen} without tokens: anyone who reaches it could read and \
+         spend every limit; make a token with `weir token new`, put its entry into a file and \
+         name that with --token-file, or listen on 127.0.0.1:{}",
         listen.port()
     )]
     Exposed {
         /// The address that was asked for.
         listen: SocketAddr,
+    },
+    /// One setting makes no sense without another.
+    #[error("{field} needs {needs}, too")]
+    Incomplete {
+        /// The setting.
+        field: &'static str,
+        /// The one that is missing.
+        needs: &'static str,
     },
     /// A number is outside its range.
     #[error("{field} is {value}; it must be between {least} and {most}")]
@@ -101,51 +135,8 @@ pub enum ConfigError {
 
 /// Reads the settings in a configuration file.
 pub fn read(file: &Path) -> Result<Settings, ConfigError> {
-    let text = std::fs::read_to_string(file).map_err(|source| ConfigError::Read {
-        file: file.to_owned(),
-        source,
-    })?;
-    parse(&text, &file.display().to_string())
-}
-
-fn parse(text: &str, file: &str) -> Result<Settings, ConfigError> {
-    if text
-        .lines()
-        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
-    {
-        return Ok(Settings::default());
-    }
-    serde_saphyr::from_str(text).map_err(|error| {
-        let (line, column) = error
-            .location()
-            .map_or((1, 1), |at| (at.line(), at.column()));
-        let what = without_place(&error.without_snippet().to_string());
-        ConfigError::Parse {
-            file: file.to_owned(),
-            line,
-            column,
-            what: with_field(text, line, &what),
-        }
-    })
-}
-
-/// The message without the place that the parser puts after it.
-fn without_place(message: &str) -> String {
-    let end = message.rfind(" at line ").unwrap_or(message.len());
-    message.get(..end).unwrap_or(message).to_owned()
-}
-
-/// The message with the field whose line it is, unless it names it itself.
-fn with_field(text: &str, line: u64, what: &str) -> String {
-    let before = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
-    let field = text
-        .lines()
-        .nth(before)
-        .and_then(|line| line.split_once(':'));
-    match field {
-        Some((field, _)) if !what.contains(field.trim()) => format!("{}: {what}", field.trim()),
-        _ => what.to_owned(),
-    }
+    let settings = yaml::parse(&yaml::read(file)?, file)?;
+    Ok(settings.unwrap_or_default())
 }
 
 const MIB: u32 = 1 << 20;
@@ -155,16 +146,21 @@ impl TryFrom<Settings> for Config {
 
     fn try_from(settings: Settings) -> Result<Self, ConfigError> {
         let limits = Limits::try_from(&settings)?;
+        let tenant = tenant_limits(&settings)?;
+        let idempotency_lifetime = idempotency_lifetime(&settings)?;
         let listen = settings
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
-        if !listen.ip().to_canonical().is_loopback() {
+        if !is_loopback(listen) && settings.token_file.is_none() {
             return Err(ConfigError::Exposed { listen });
         }
+        let tls = TlsFiles::of(&settings)?;
         let snapshot_log_bytes = settings.snapshot_log_bytes.unwrap_or(256 * u64::from(MIB));
         in_range("snapshot_log_bytes", snapshot_log_bytes, 4096, 1 << 40)?;
         Ok(Self {
             listen,
+            token_file: settings.token_file,
+            tls,
             data_dir: settings.data_dir.unwrap_or_else(|| "weir-data".into()),
             rules: settings.rules,
             region: settings.region.unwrap_or_else(|| "local".into()),
@@ -172,10 +168,13 @@ impl TryFrom<Settings> for Config {
                 Some(DurabilityName::Written) => Durability::Written,
                 Some(DurabilityName::Fsynced) | None => Durability::Fsynced,
             },
+            tenant,
+            idempotency_lifetime,
             limits,
             snapshot_log_bytes,
             log_format: settings.log_format.unwrap_or_default(),
             log: settings.log.unwrap_or_else(|| "info".into()),
+            log_keys: settings.log_keys.unwrap_or_default(),
         })
     }
 }
@@ -195,7 +194,22 @@ impl TryFrom<&Settings> for Limits {
             1024,
             8 * MIB,
         )?;
+        let connections = bounded(
+            "connections_max",
+            settings.connections_max,
+            8192,
+            1,
+            1 << 20,
+        )?;
+        let tenant_rate = bounded(
+            "tenant_requests_per_second_max",
+            settings.tenant_requests_per_second_max,
+            100_000,
+            1,
+            1_000_000,
+        )?;
         let queue = settings.queue_bytes_max;
+        let handshake_ms = settings.handshake_timeout_ms;
         let timeout_ms = settings.request_timeout_ms;
         Ok(Self {
             body_bytes_max: body,
@@ -207,18 +221,48 @@ impl TryFrom<&Settings> for Limits {
                 1,
                 1 << 20,
             )?,
-            connections_max: bounded(
-                "connections_max",
-                settings.connections_max,
-                8192,
+            connections_max: connections,
+            connections_per_address_max: bounded(
+                "connections_per_address_max",
+                settings.connections_per_address_max,
+                connections.min(1024),
                 1,
-                1 << 20,
+                connections,
             )?,
+            watchers_max: bounded("watchers_max", settings.watchers_max, 1024, 1, 1 << 20)?,
+            handshake_timeout: Duration::from_millis(
+                bounded("handshake_timeout_ms", handshake_ms, 5_000, 10, 60_000)?.into(),
+            ),
+            tenant_requests_per_second_max: NonZeroU32::new(tenant_rate).unwrap_or(NonZeroU32::MAX),
             request_timeout: Duration::from_millis(
                 bounded("request_timeout_ms", timeout_ms, 10_000, 10, 600_000)?.into(),
             ),
         })
     }
+}
+
+fn tenant_limits(settings: &Settings) -> Result<TenantLimits, ConfigError> {
+    let counters_max = settings.tenant_counters_max.unwrap_or(1_000_000);
+    in_range("tenant_counters_max", counters_max, 1, 1 << 32)?;
+    let bytes_max = settings.tenant_counter_bytes_max.unwrap_or(1 << 30);
+    in_range("tenant_counter_bytes_max", bytes_max, 1 << 10, 1 << 40)?;
+    Ok(TenantLimits {
+        counters_max,
+        bytes_max,
+    })
+}
+
+/// Two hours at least: a machine clock that jumps an hour ahead takes no key away
+/// from a caller that sends again within the hour.
+fn idempotency_lifetime(settings: &Settings) -> Result<Micros, ConfigError> {
+    let secs = settings.idempotency_lifetime_s.unwrap_or(24 * 3_600);
+    in_range("idempotency_lifetime_s", secs, 2 * 3_600, 30 * 24 * 3_600)?;
+    Ok(Micros::from_secs(secs))
+}
+
+/// Whether only this machine can reach it.
+pub(crate) fn is_loopback(listen: SocketAddr) -> bool {
+    listen.ip().to_canonical().is_loopback()
 }
 
 fn in_range(field: &'static str, value: u64, least: u64, most: u64) -> Result<(), ConfigError> {
@@ -237,9 +281,14 @@ fn in_range(field: &'static str, value: u64, least: u64, most: u64) -> Result<()
 mod tests {
     use super::*;
 
+    fn parse(text: &str) -> Result<Settings, ConfigError> {
+        let settings = yaml::parse(text.as_bytes(), Path::new("weir.yaml"))?;
+        Ok(settings.unwrap_or_default())
+    }
+
     #[test]
     fn an_unknown_setting_is_named_with_its_place() {
-        let error = parse("region: eu\nlissten: 127.0.0.1:80\n", "weir.yaml").unwrap_err();
+        let error = parse("region: eu\nlissten: 127.0.0.1:80\n").unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("weir.yaml:2:1: "), "{text}");
         assert!(
@@ -251,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_value_that_does_not_fit_is_named_with_its_field_and_place() {
-        let error = parse("region: eu\nlisten: here\n", "weir.yaml").unwrap_err();
+        let error = parse("region: eu\nlisten: here\n").unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("weir.yaml:2:9: listen: "), "{text}");
     }
@@ -262,7 +311,7 @@ mod tests {
             region: Some("flag".into()),
             ..Settings::default()
         };
-        let file = parse("region: file\ndata_dir: elsewhere\n", "weir.yaml").unwrap();
+        let file = parse("region: file\ndata_dir: elsewhere\n").unwrap();
         let config = Config::try_from(flags.over(file)).unwrap();
         assert_eq!(config.region, "flag");
         assert_eq!(config.data_dir, Path::new("elsewhere"));
@@ -271,7 +320,7 @@ mod tests {
 
     #[test]
     fn an_empty_file_sets_nothing() {
-        assert_eq!(parse("# all defaults\n", "weir.yaml").unwrap().region, None);
+        assert_eq!(parse("# all defaults\n").unwrap().region, None);
     }
 
     #[test]
@@ -284,6 +333,16 @@ mod tests {
             let error = Config::try_from(settings).unwrap_err().to_string();
             assert!(error.contains("127.0.0.1:80"), "{error}");
         }
+    }
+
+    #[test]
+    fn an_address_that_others_can_reach_needs_a_token_file() {
+        let settings = Settings {
+            listen: "0.0.0.0:80".parse().ok(),
+            token_file: Some("tokens.yaml".into()),
+            ..Settings::default()
+        };
+        assert!(Config::try_from(settings).is_ok());
     }
 
     #[test]

@@ -14,6 +14,24 @@ pub struct Settings {
     #[arg(long, value_name = "ADDR")]
     pub listen: Option<SocketAddr>,
 
+    /// Who may do what: the token file, read again whenever it changes. Without one
+    /// nobody is asked, and only this machine may connect
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+
+    /// The certificate (PEM, with its chain) to speak TLS with; read again whenever it changes
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Who signs the certificates that clients have to show (PEM), on every path; without it
+    /// they show none
+    #[arg(long, value_name = "FILE")]
+    pub tls_client_ca: Option<PathBuf>,
+
     /// Where the counters are kept [default: weir-data]
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
@@ -46,6 +64,34 @@ pub struct Settings {
     #[arg(long, value_name = "N")]
     pub connections_max: Option<u32>,
 
+    /// Who may watch counters at once before more are refused [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub watchers_max: Option<u32>,
+
+    /// Counters that one tenant may keep [default: 1000000]
+    #[arg(long, value_name = "N")]
+    pub tenant_counters_max: Option<u64>,
+
+    /// Memory for one tenant's counters and idempotency keys [default: 1073741824]
+    #[arg(long, value_name = "BYTES")]
+    pub tenant_counter_bytes_max: Option<u64>,
+
+    /// How long an add can be sent again under its idempotency key [default: 86400]
+    #[arg(long, value_name = "SECONDS")]
+    pub idempotency_lifetime_s: Option<u64>,
+    /// Connections that one address may have open; of IPv6 a /64 is one [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub connections_per_address_max: Option<u32>,
+
+    /// How long a TLS handshake may take [default: 5000]
+    #[arg(long, value_name = "MS")]
+    pub handshake_timeout_ms: Option<u32>,
+
+    /// Requests a second that one tenant may send; as many more at once after a quiet second
+    /// [default: 100000]
+    #[arg(long, value_name = "N")]
+    pub tenant_requests_per_second_max: Option<u32>,
+
     /// How long a request may take before it is answered 503 [default: 10000]
     #[arg(long, value_name = "MS")]
     pub request_timeout_ms: Option<u32>,
@@ -57,6 +103,10 @@ pub struct Settings {
     /// How log lines look [default: text]
     #[arg(long, value_enum)]
     pub log_format: Option<LogFormat>,
+
+    /// Let keys show in log lines (of level debug): to look for a fault, not for every day
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    pub log_keys: Option<bool>,
 
     /// What is logged, as RUST_LOG has it [default: info]
     #[arg(long, value_name = "FILTER", env = "RUST_LOG")]
@@ -90,6 +140,10 @@ impl Settings {
     pub fn over(self, below: Self) -> Self {
         Self {
             listen: self.listen.or(below.listen),
+            token_file: self.token_file.or(below.token_file),
+            tls_cert: self.tls_cert.or(below.tls_cert),
+            tls_key: self.tls_key.or(below.tls_key),
+            tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
             data_dir: self.data_dir.or(below.data_dir),
             rules: self.rules.or(below.rules),
             region: self.region.or(below.region),
@@ -98,9 +152,23 @@ impl Settings {
             queue_bytes_max: self.queue_bytes_max.or(below.queue_bytes_max),
             body_bytes_max: self.body_bytes_max.or(below.body_bytes_max),
             connections_max: self.connections_max.or(below.connections_max),
+            watchers_max: self.watchers_max.or(below.watchers_max),
+            tenant_counters_max: self.tenant_counters_max.or(below.tenant_counters_max),
+            tenant_counter_bytes_max: self
+                .tenant_counter_bytes_max
+                .or(below.tenant_counter_bytes_max),
+            idempotency_lifetime_s: self.idempotency_lifetime_s.or(below.idempotency_lifetime_s),
+            connections_per_address_max: self
+                .connections_per_address_max
+                .or(below.connections_per_address_max),
+            handshake_timeout_ms: self.handshake_timeout_ms.or(below.handshake_timeout_ms),
+            tenant_requests_per_second_max: self
+                .tenant_requests_per_second_max
+                .or(below.tenant_requests_per_second_max),
             request_timeout_ms: self.request_timeout_ms.or(below.request_timeout_ms),
             snapshot_log_bytes: self.snapshot_log_bytes.or(below.snapshot_log_bytes),
             log_format: self.log_format.or(below.log_format),
+            log_keys: self.log_keys.or(below.log_keys),
             log: self.log.or(below.log),
         }
     }

@@ -24,6 +24,7 @@
 //! | `on_failure` | `allow`, in both cases |
 //! | `action` | `deny` |
 //! | `penalty` | 0s |
+//! | `commit` | `durable` |
 //!
 //! In a `match` everything must hold. `any` is a list of matches of which one must
 //! hold, `not` one of which none may, `all` one of which each must.

@@ -72,6 +72,8 @@ pub struct RuleReport {
     pub action: &'static str,
     /// How long a key stays denied once it has exceeded its limit.
     pub penalty: String,
+    /// When the region answers a check.
+    pub commit: &'static str,
     /// The most that is admitted of one key in one window.
     pub bound: Bound,
     /// Questions to the region per hundred requests for a key whose traffic is
@@ -142,6 +144,7 @@ impl RuleReport {
             lease_expired: words::name(words::FALLBACK, &rule.on_failure.lease_expired),
             action: words::name(words::ACTION, &rule.action),
             penalty: Written(rule.penalty).to_string(),
+            commit: words::name(words::COMMIT, &rule.commit),
             bound: Bound::of(rule, fleet),
             asks_percent: percent(cost.asks_ppm),
             held_percent: percent(cost.held_ppm),

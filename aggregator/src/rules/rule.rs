@@ -29,6 +29,7 @@ const FIELDS: &[&str] = &[
     "on_failure",
     "action",
     "penalty",
+    "commit",
 ];
 
 /// The shortest window that a rule file can ask for.
@@ -121,6 +122,7 @@ fn enforcement(fields: &Fields<'_>, rule: Rule) -> Rule {
         penalty: fields.or("penalty", rule.penalty, |at| {
             numbers::span(at, zero, WINDOW_MAX)
         }),
+        commit: fields.or("commit", rule.commit, |at| words::read(at, words::COMMIT)),
         ..rule
     }
 }

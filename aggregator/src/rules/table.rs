@@ -11,7 +11,7 @@ const COLUMNS: [Column; 14] = [
     ("ALGORITHM", algorithm),
     ("KEY", |rule| or_dash(rule.key.join(" "))),
     ("SCOPE", |rule| rule.scope.into()),
-    ("KEPT", |rule| rule.consistency.into()),
+    ("KEPT", kept),
     ("AT MOST", bound),
     ("OVER", |rule| format!("+{}", rule.bound.over)),
     ("ASKS", |rule| format!("{:.0}%", rule.asks_percent)),
@@ -102,6 +102,13 @@ fn alone(rule: &RuleReport) -> String {
         ("allow", "allow") => format!("allow {cap}"),
         ("deny", _) => format!("allow {cap} once lent"),
         _ => format!("allow {cap} if never lent"),
+    }
+}
+
+fn kept(rule: &RuleReport) -> String {
+    match rule.commit {
+        "fast" => format!("{}, checks fast", rule.consistency),
+        _ => rule.consistency.to_owned(),
     }
 }
 

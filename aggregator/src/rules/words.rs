@@ -2,7 +2,7 @@
 
 use limiter::{
     quota::Algorithm,
-    rule::{Action, Consistency, Fallback, Scope},
+    rule::{Action, Commit, Consistency, Fallback, Scope},
 };
 
 use super::{at::At, suggest};
@@ -32,6 +32,8 @@ pub(super) const FALLBACK: Words<Fallback> =
     &[("allow", Fallback::Allow), ("deny", Fallback::Deny)];
 
 pub(super) const ACTION: Words<Action> = &[("deny", Action::Deny), ("shadow", Action::Shadow)];
+
+pub(super) const COMMIT: Words<Commit> = &[("durable", Commit::Durable), ("fast", Commit::Fast)];
 
 pub(super) const BOOL: Words<bool> = &[("true", true), ("false", false)];
 

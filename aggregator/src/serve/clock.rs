@@ -1,5 +1,5 @@
-//! The only clock in the aggregator. The ledger's task owns it and hands the
-//! time on as an argument.
+//! The only clocks in the aggregator. The ledger's task owns the one that names
+//! windows and hands the time on as an argument; HTTP has one for spans.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,13 +15,18 @@ pub trait Clock: Send {
     /// The region's time: the one that names windows.
     fn now(&mut self) -> Timestamp;
 
+    /// Takes note of a time that was told in an earlier life of the service: from
+    /// now on, none before it is.
+    fn go_on_from(&mut self, told: Timestamp);
+
     /// Time since the clock was made, for waits and latencies.
     fn uptime(&mut self) -> Duration;
 }
 
 /// The machine's clock, made to never go back.
-#[derive(Debug)]
 pub struct SystemClock {
+    /// Tells how long ago the Unix epoch was, and may be set at any time.
+    machine: Box<dyn FnMut() -> Duration + Send>,
     started: Instant,
     told: Timestamp,
     told_at: Duration,
@@ -30,7 +35,16 @@ pub struct SystemClock {
 impl SystemClock {
     /// A clock that starts now.
     pub fn start() -> Self {
+        Self::of(|| {
+            let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+            since_epoch.unwrap_or_default()
+        })
+    }
+
+    /// The clock of a machine that tells the time since the Unix epoch like this.
+    pub fn of(machine: impl FnMut() -> Duration + Send + 'static) -> Self {
         Self {
+            machine: Box::new(machine),
             started: Instant::now(),
             told: Timestamp::default(),
             told_at: Duration::ZERO,
@@ -38,19 +52,39 @@ impl SystemClock {
     }
 }
 
+/// Time since the service started, for spans only: it names no window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// One that starts now.
+    pub(super) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// How long ago that was, as an instant.
+    pub(super) fn now(self) -> Timestamp {
+        Timestamp::from_micros(whole_micros(self.0.elapsed()))
+    }
+}
+
 impl Clock for SystemClock {
     fn now(&mut self) -> Timestamp {
         let uptime = self.uptime();
-        let machine = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, whole_micros);
+        let machine = Timestamp::from_micros(whole_micros((self.machine)()));
         let passed = uptime.saturating_sub(self.told_at);
-        let told = onward(self.told, Timestamp::from_micros(machine), passed);
+        let told = onward(self.told, machine, passed);
         // Half a microsecond is not lost: the next reading measures from here.
         if told > self.told {
             (self.told, self.told_at) = (told, uptime);
         }
         told
+    }
+
+    fn go_on_from(&mut self, told: Timestamp) {
+        if told > self.told {
+            (self.told, self.told_at) = (told, self.uptime());
+        }
     }
 
     fn uptime(&mut self) -> Duration {
@@ -74,6 +108,7 @@ fn whole_micros(span: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use limiter::time::Micros;
 
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -84,6 +119,17 @@ mod tests {
     #[test]
     fn a_machine_clock_that_is_ahead_is_believed() {
         assert_eq!(onward(at(100), at(7300), Duration::ZERO), at(7300));
+    }
+
+    #[test]
+    fn a_clock_goes_on_from_what_an_earlier_life_told() {
+        let mut clock = SystemClock::start();
+        let told = clock.now().after(Micros::from_secs(3600));
+        clock.go_on_from(told);
+        let now = clock.now();
+        assert!(now >= told && now.since(told) < Micros::from_secs(1800));
+        clock.go_on_from(at(1));
+        assert!(clock.now() >= now);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::{sync::atomic::AtomicU64, time::Duration};
 
 use limiter::{
+    counter::{AddError, Added},
     key::RuleId,
     ledger::Ledger,
     ruleset::RuleSet,
@@ -19,6 +20,10 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 
+mod door;
+
+use self::door::DoorMetrics;
+
 type Label = [(&'static str, String); 1];
 type Labels2 = [(&'static str, String); 2];
 
@@ -30,8 +35,10 @@ pub(super) struct Metrics {
     hits: Family<Label, Counter>,
     leaked: Family<Label, Counter>,
     checks: Family<Labels2, Counter>,
+    adds: Family<Label, Counter>,
     responses: Family<Label, Counter>,
     snapshot_age_seconds: Gauge<f64, AtomicU64>,
+    pub(super) door: DoorMetrics,
     pub(super) syncs: Counter,
     pub(super) refused_syncs: Counter,
     pub(super) commit_seconds: Histogram,
@@ -40,6 +47,9 @@ pub(super) struct Metrics {
     pub(super) snapshot_failures: Counter,
     pub(super) queue_depth: Gauge,
     pub(super) keys: Gauge,
+    pub(super) counters: Gauge,
+    pub(super) idempotency_keys: Gauge,
+    pub(super) watchers: Gauge,
     pub(super) sources: Gauge,
     pub(super) connections: Gauge,
     pub(super) rules_revision: Gauge,
@@ -87,11 +97,13 @@ impl Metrics {
                 "Hits that sources admitted with nobody to ask, by rule; since this start",
             ),
             checks: m.of("checks", "Requests decided here, by rule and verdict"),
+            adds: m.of("counter_adds", "Adds to counters, by what became of them"),
             responses: m.of("http_responses", "Answers sent, by status"),
             snapshot_age_seconds: m.of(
                 "snapshot_age_seconds",
                 "Time since the last whole snapshot was begun; NaN before the first",
             ),
+            door: DoorMetrics::new(m),
             syncs: m.of("syncs", "Messages from sources that were answered"),
             refused_syncs: m.of("syncs_refused", "Messages from sources that meant nothing"),
             commit_seconds: m.with(
@@ -104,6 +116,9 @@ impl Metrics {
             snapshot_failures: m.of("snapshot_failures", "Snapshots given up"),
             queue_depth: m.of("queue_depth", "Requests under way in the ledger"),
             keys: m.of("keys", "Counts held"),
+            counters: m.of("counters", "Counters held"),
+            idempotency_keys: m.of("idempotency_keys", "Idempotency keys held"),
+            watchers: m.of("watchers", "Who watches counters"),
             sources: m.of("sources", "Sources heard of lately"),
             connections: m.of("connections", "Open connections"),
             rules_revision: m.of("rules_revision", "Revision of the rules in force"),
@@ -151,6 +166,18 @@ impl Metrics {
         let verdict = if allowed { "allow" } else { "deny" };
         let labels = [("rule", rule.to_owned()), ("verdict", verdict.to_owned())];
         self.checks.get_or_create(&labels).inc();
+    }
+
+    /// Takes note of an add to a counter.
+    pub(super) fn count_add(&self, result: &Result<Added, AddError>) {
+        let outcome = match result {
+            Ok(Added { replayed: true, .. }) => "replayed",
+            Ok(Added { applied: true, .. }) => "applied",
+            Ok(_) => "out_of_bounds",
+            Err(_) => "refused",
+        };
+        let labels = [("outcome", outcome.to_owned())];
+        self.adds.get_or_create(&labels).inc();
     }
 
     /// Takes note of an answer.

@@ -6,21 +6,31 @@ use std::{future::Future, io, net::SocketAddr, sync::Arc};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 mod clock;
+mod door;
+mod gate;
 mod health;
 mod http;
 mod metrics;
 mod rule_file;
 mod signals;
 mod task;
+mod watched;
 
 pub use clock::{Clock, SystemClock};
 pub use health::{Health, HealthBoard};
+pub use http::TlsError;
 pub use rule_file::RuleSourceError;
 pub use task::TaskError;
 
-use self::{http::Server, metrics::Metrics, rule_file::RuleSource, task::LedgerHandle};
+use self::{
+    door::Door,
+    http::{App, DataDir, Server},
+    metrics::Metrics,
+    rule_file::RuleSource,
+    task::LedgerHandle,
+};
 use crate::{
-    config::Config,
+    config::{Config, ConfigError, is_loopback},
     store::{Disk, RealDisk},
 };
 
@@ -30,6 +40,12 @@ pub enum ServeError {
     /// The rules at start have to be good: there are none to fall back on.
     #[error("cannot start with these rules")]
     Rules(#[from] RuleSourceError),
+    /// The tokens at start have to be good, too.
+    #[error("cannot start with these tokens")]
+    Tokens(#[source] ConfigError),
+    /// And so do the certificates.
+    #[error("cannot start with these certificates")]
+    Tls(#[from] TlsError),
     /// The address is not to be had.
     #[error("cannot listen on {listen}")]
     Listen {
@@ -67,7 +83,7 @@ pub struct Running {
     ledger: LedgerHandle,
     server: Server,
     ended: oneshot::Receiver<Result<(), TaskError>>,
-    watch: Option<JoinHandle<()>>,
+    watches: Vec<JoinHandle<()>>,
 }
 
 impl Running {
@@ -80,10 +96,12 @@ impl Running {
     ) -> Result<Self, ServeError> {
         let rule_file = config.rules.clone().map(RuleSource::new);
         let rules = rule_file.as_ref().map(RuleSource::load).transpose()?;
+        let door = Door::open(&config)?;
         let listener = listen(config.listen).await?;
         let address = listener.local_addr()?;
         let metrics = Arc::new(Metrics::new(&config.region));
         let health = Arc::new(HealthBoard::new());
+        let data = DataDir::new(Arc::clone(&disk), &config.data_dir);
         let setup = task::Setup {
             disk,
             clock,
@@ -91,19 +109,28 @@ impl Running {
             health: Arc::clone(&health),
         };
         let (ledger, ended) = task::start(setup, &config)?;
-        let server = Server::start(listener, ledger.clone(), &metrics, &config.limits);
-        let watch = rule_file.zip(rules).map(|(file, (bytes, rules))| {
+        let app = App {
+            ledger: ledger.clone(),
+            data,
+            metrics: Arc::clone(&metrics),
+            limits: config.limits,
+            gate: Arc::clone(&door.gate),
+            log_keys: config.log_keys,
+        };
+        let server = Server::start(listener, app, door.tls());
+        let mut watches = door.watch(&metrics);
+        watches.extend(rule_file.zip(rules).map(|(file, (bytes, rules))| {
             let (ledger, metrics) = (ledger.clone(), Arc::clone(&metrics));
             tokio::spawn(file.keep_in_force(bytes, rules, ledger, metrics))
-        });
-        tracing::info!(%address, region = config.region, "listening");
+        }));
+        announce(address, &config);
         Ok(Self {
             address,
             health,
             ledger,
             server,
             ended,
-            watch,
+            watches,
         })
     }
 
@@ -119,9 +146,8 @@ impl Running {
             ended = &mut self.ended => Some(ended),
         };
         self.health.set(Health::Stopping);
-        if let Some(watch) = &self.watch {
-            watch.abort();
-        }
+        self.watches.iter().for_each(JoinHandle::abort);
+        self.ledger.end_watches();
         self.server.stop().await;
         let ended = match early {
             Some(ended) => ended,
@@ -133,6 +159,17 @@ impl Running {
         ended.unwrap_or(Err(TaskError::Gone("the ledger's task")))?;
         tracing::info!("stopped; everything counted is on disk");
         Ok(())
+    }
+}
+
+/// Says where it listens, and to whom.
+fn announce(address: SocketAddr, config: &Config) {
+    let (tokens, tls) = (config.token_file.is_some(), config.tls.is_some());
+    tracing::info!(%address, region = config.region, tokens, tls, "listening");
+    if !tokens {
+        tracing::info!("there is no token file: only this machine may connect, and may do all");
+    } else if !tls && !is_loopback(config.listen) {
+        tracing::warn!("tokens cross the network as they are: set tls_cert and tls_key");
     }
 }
 

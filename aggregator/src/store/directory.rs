@@ -12,12 +12,12 @@ use std::sync::Arc;
 use super::create::create_whole;
 use super::disk::{Disk, Hold, Lock, Locking};
 use super::error::OpenError;
-use super::fields::{BadOpening, FORMAT_VERSION, open_header, opening, seal};
+use super::fields::{BadOpening, open_header, opening, seal};
 use super::position::Position;
 use super::segment::{HEADER_BYTES, SegmentId};
 use super::snapshot;
 
-const MARKER: &str = "weir-data";
+pub(super) const MARKER: &str = "weir-data";
 const LOCK: &str = "LOCK";
 const MAGIC: &[u8; 8] = b"WEIRDATA";
 
@@ -55,6 +55,15 @@ impl Entries {
         entries
     }
 
+    /// A file that keeps the directory from being empty; a lock does not.
+    pub(super) fn occupant(&self) -> Option<String> {
+        let marker = self.marker.then(|| MARKER.to_owned());
+        let segment = self.segments.first().map(|first| segment_name(*first));
+        let snapshot = self.snapshots.first().map(|begun| snapshot::name(*begun));
+        let others = self.foreign.first().or(self.unfinished.first()).cloned();
+        marker.or(segment).or(snapshot).or(others)
+    }
+
     fn add(&mut self, name: String) {
         let whole = name.strip_suffix(".tmp").unwrap_or(&name);
         let segment = numbered(whole, "log-", ".seg");
@@ -90,13 +99,24 @@ fn numbered(name: &str, prefix: &str, suffix: &str) -> Option<Position> {
         .map(Position::new)
 }
 
+/// The name of the segment that begins with this record, in any directory.
+pub(super) fn segment_name(first: Position) -> String {
+    SegmentId { store: 0, first }.name()
+}
+
 impl Directory {
+    /// Whether a file of this name is a segment or a snapshot.
+    pub(super) fn is_state(name: &str) -> bool {
+        let segment = numbered(name, "log-", ".seg");
+        segment.or(numbered(name, "snapshot-", ".snap")).is_some()
+    }
+
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
     pub(super) fn segment(&self, first: Position) -> PathBuf {
-        self.file(&SegmentId { store: 0, first }.name())
+        self.file(&segment_name(first))
     }
 
     pub(super) fn snapshot(&self, begun: Position) -> PathBuf {
@@ -161,16 +181,17 @@ impl Directory {
             // without a batch.
             let path = self.segment(*first);
             if *first != Position::START.next() || self.read(&path)?.len() > HEADER_BYTES {
-                return refuse(
-                    SegmentId {
-                        store: 0,
-                        first: *first,
-                    }
-                    .name(),
-                );
+                return refuse(segment_name(*first));
             }
         }
         Ok(())
+    }
+
+    /// Makes the marker, which is what makes this a data directory.
+    pub(super) fn mark(&self, content: &[u8]) -> Result<(), OpenError> {
+        create_whole(&*self.disk, &self.path, MARKER, content)
+            .map(drop)
+            .map_err(|error| OpenError::io("create", &self.file(MARKER))(error.into_io()))
     }
 
     /// Makes the first segment and then the marker.
@@ -203,11 +224,7 @@ impl Directory {
             Ok((store, _)) => Ok(store),
             Err(BadOpening::Checksum) => damaged("one whose checksum is wrong"),
             Err(BadOpening::Magic) => damaged("something else"),
-            Err(BadOpening::Newer(found)) => Err(OpenError::NewerFormat {
-                file: path,
-                found,
-                known: FORMAT_VERSION,
-            }),
+            Err(BadOpening::Version(found)) => Err(OpenError::format(&path, found)),
         }
     }
 }

@@ -26,6 +26,9 @@ pub trait Disk: Send + Sync + 'static {
     /// Opens a file that exists, to read it from its beginning.
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
 
+    /// How many bytes a file holds.
+    fn len(&self, path: &Path) -> io::Result<u64>;
+
     /// Gives a file another name at once, in place of one that had it.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 

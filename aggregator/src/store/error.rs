@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::fields::FORMAT_VERSION;
 use super::position::Position;
 use super::replay::ReplayError;
 
@@ -212,6 +213,20 @@ pub enum OpenError {
         /// The latest this version knows.
         known: u32,
     },
+    /// An earlier version wrote it, from before the first release.
+    #[error(
+        "{} has format {found}, but this version reads {known}; start the version that \
+         wrote it, or move the data directory away to begin with empty counters",
+        file.display()
+    )]
+    OlderFormat {
+        /// The file.
+        file: PathBuf,
+        /// Its format version.
+        found: u32,
+        /// The only one this version knows.
+        known: u32,
+    },
     /// A file does not hold what was written to it.
     #[error(transparent)]
     Damaged(Box<Damage>),
@@ -244,6 +259,15 @@ impl OpenError {
             action,
             file,
             source,
+        }
+    }
+
+    /// A file of another format.
+    pub(super) fn format(file: &Path, found: u32) -> Self {
+        let (file, known) = (file.to_owned(), FORMAT_VERSION);
+        match found > known {
+            true => Self::NewerFormat { file, found, known },
+            false => Self::OlderFormat { file, found, known },
         }
     }
 

@@ -2,8 +2,9 @@
 
 use crc32fast::Hasher;
 
-/// The format of every file here. A file of a later one is refused.
-pub(super) const FORMAT_VERSION: u32 = 1;
+/// The format of every file here, and of the records in them. A file of another
+/// one is refused. Since 2 a record says which of the books it is of.
+pub(super) const FORMAT_VERSION: u32 = 2;
 
 /// Reads fields from the front of some bytes; `None` when they run out.
 pub(super) struct Fields<'a>(&'a [u8]);
@@ -76,7 +77,7 @@ pub(super) fn opening(magic: &[u8; 8], store: u64) -> Vec<u8> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BadOpening {
     Magic,
-    Newer(u32),
+    Version(u32),
     Checksum,
 }
 
@@ -91,7 +92,7 @@ pub(super) fn open_header<'a>(
     }
     match fields.u32() {
         Some(FORMAT_VERSION) => {}
-        Some(newer) if newer > FORMAT_VERSION => return Err(BadOpening::Newer(newer)),
+        Some(other) if other > 0 => return Err(BadOpening::Version(other)),
         _ => return Err(BadOpening::Checksum),
     }
     let body = unseal(&[], header).ok_or(BadOpening::Checksum)?;

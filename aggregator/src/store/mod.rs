@@ -29,6 +29,8 @@
 //! No clock is read here: the caller says when a snapshot was begun, and
 //! measures how long a start took.
 
+mod archive;
+mod backup;
 mod create;
 mod directory;
 mod disk;
@@ -46,6 +48,7 @@ mod publish;
 mod real_disk;
 mod recover;
 mod replay;
+mod restore;
 mod scan;
 mod segment;
 mod snapshot;
@@ -54,6 +57,7 @@ mod snapshot_write;
 #[cfg(test)]
 mod tests;
 
+pub use backup::Backup;
 pub use disk::{Disk, File, Hold, Lock, Locking};
 pub use error::{AppendError, CommitError, Damage, OpenError, SnapshotError};
 #[cfg(any(test, feature = "fake-disk"))]
@@ -66,4 +70,5 @@ pub use position::Position;
 pub use publish::{Publication, Published};
 pub use real_disk::RealDisk;
 pub use replay::{Replay, ReplayError, Report};
+pub use restore::{RestoreError, restore};
 pub use snapshot_write::{SealedSnapshot, SnapshotWriter};

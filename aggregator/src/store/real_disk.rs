@@ -48,6 +48,10 @@ impl Disk for RealDisk {
         Ok(Box::new(fs::File::open(path)?))
     }
 
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        Ok(fs::metadata(path)?.len())
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
     }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::error::OpenError;
-use super::fields::{BadOpening, FORMAT_VERSION, Fields};
+use super::fields::{BadOpening, Fields};
 use super::position::Position;
 use super::segment::{BATCH_MAGIC, Batch, HEADER_BYTES, SegmentId, read_batch, read_head};
 
@@ -72,11 +72,7 @@ impl Segment<'_> {
                 damaged("a segment of another data directory".to_owned())
             }
             Ok(id) => damaged(format!("the header of the segment of record {}", id.first)),
-            Err(BadOpening::Newer(found)) => Err(OpenError::NewerFormat {
-                file: self.path.to_owned(),
-                found,
-                known: FORMAT_VERSION,
-            }),
+            Err(BadOpening::Version(found)) => Err(OpenError::format(self.path, found)),
             Err(BadOpening::Magic) => damaged("bytes that are not a segment's".to_owned()),
             Err(BadOpening::Checksum) => damaged("a header whose checksum is wrong".to_owned()),
         }

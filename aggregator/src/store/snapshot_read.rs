@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::directory::Directory;
 use super::error::OpenError;
-use super::fields::{BadOpening, FORMAT_VERSION, checksum, open_header};
+use super::fields::{BadOpening, checksum, open_header};
 use super::position::Position;
 use super::replay::Replay;
 use super::snapshot::{CHUNK_BYTES_MAX, HEAD_BYTES, HEADER_BYTES, Head, MAGIC, SnapshotId};
@@ -65,13 +65,7 @@ impl Reader {
         };
         let (store, mut fields) = match open_header(MAGIC, &bytes) {
             Ok(read) => read,
-            Err(BadOpening::Newer(found)) => {
-                return Err(OpenError::NewerFormat {
-                    file: self.path.clone(),
-                    found,
-                    known: FORMAT_VERSION,
-                });
-            }
+            Err(BadOpening::Version(found)) => return Err(OpenError::format(&self.path, found)),
             Err(BadOpening::Magic) => return damaged(&self.path, "something else"),
             Err(BadOpening::Checksum) => {
                 return damaged(&self.path, "a header whose checksum is wrong");

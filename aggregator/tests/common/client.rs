@@ -55,11 +55,22 @@ impl Response {
 /// Sends a request and waits for the answer. An error means that it is not
 /// known what became of it.
 pub fn try_send(to: SocketAddr, method: &str, path: &str, body: &[u8]) -> io::Result<Response> {
-    let mut stream = TcpStream::connect(to)?;
+    let stream = TcpStream::connect(to)?;
     stream.set_read_timeout(Some(PATIENCE))?;
+    try_send_over(stream, method, path, "", body)
+}
+
+/// The same over what is connected already, with more header lines.
+pub fn try_send_over(
+    mut stream: impl Read + Write,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &[u8],
+) -> io::Result<Response> {
     let length = body.len();
     let mut request = format!(
-        "{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n"
     )
     .into_bytes();
     request.extend_from_slice(body);
@@ -67,6 +78,14 @@ pub fn try_send(to: SocketAddr, method: &str, path: &str, body: &[u8]) -> io::Re
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
     parse(&answer).ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))
+}
+
+/// Sends a request with a bearer token.
+pub fn send_as(to: SocketAddr, token: &str, method: &str, path: &str, body: &[u8]) -> Response {
+    let stream = TcpStream::connect(to).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let headers = format!("authorization: Bearer {token}\r\n");
+    try_send_over(stream, method, path, &headers, body).unwrap()
 }
 
 /// The response, if all of it is there.
@@ -106,7 +125,11 @@ pub fn check(to: SocketAddr, body: &serde_json::Value) -> Response {
 /// A metric's value: the line that begins with `name` and contains `label`;
 /// zero if there is none.
 pub fn metric(to: SocketAddr, name: &str, label: &str) -> u64 {
-    let text = get(to, "/metrics").text();
+    metric_in(&get(to, "/metrics").text(), name, label)
+}
+
+/// The same in what `/metrics` answered.
+pub fn metric_in(text: &str, name: &str, label: &str) -> u64 {
     let line = text
         .lines()
         .find(|line| line.split(['{', ' ']).next() == Some(name) && line.contains(label));

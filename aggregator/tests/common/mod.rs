@@ -3,5 +3,6 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 pub mod client;
+pub mod killed;
 pub mod messages;
 pub mod random;

@@ -122,6 +122,9 @@ impl Disk for TestDisk {
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
         self.disk.open_read(path)
     }
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        self.disk.len(path)
+    }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.disk.rename(from, to)
     }

@@ -12,13 +12,29 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod backup;
+mod bounded;
 mod check;
+mod check_fast;
+mod client;
+mod clock;
 mod command;
+mod connections;
+mod counter_command;
+mod counters;
+mod counters_disk;
 mod disk;
 mod durability;
+mod examples;
 mod http;
+mod logs;
+mod openapi;
 mod overload;
 mod restart;
 mod rules;
 mod server;
+mod stub;
 mod sync;
+mod tls;
+mod tokens;
+mod watch;

@@ -204,7 +204,7 @@ impl Worker {
             .config
             .token
             .as_ref()
-            .map(|token| format!("Bearer {token}"));
+            .map(|token| format!("Bearer {}", token.reveal()));
         let mut headers = vec![
             (":method", "POST"),
             (":path", "/v1/sync"),

@@ -114,13 +114,13 @@ impl Limiter {
             return self.hold(parts, now, weighing);
         }
         for part in parts {
-            self.mark_dirty(part.slot);
+            self.mark_dirty(part, now);
             match denied {
                 None => self.spend(part, now),
                 Some(_) => self.count_denied(part, now),
             }
             if part.answer == Answer::Late && weighing == Weighing::First {
-                self.ask_late(part);
+                self.ask_late(part, now);
             }
         }
         match denied {
@@ -148,9 +148,10 @@ impl Limiter {
 
     /// Holds a request, and asks for what it lacks unless that is under way.
     fn hold(&mut self, parts: &Parts, now: Timestamp, weighing: Weighing) -> Verdict {
+        let overdue = self.link.overdue(now);
         let mut patience = Micros::new(u64::MAX);
         for part in parts {
-            self.mark_dirty(part.slot);
+            self.mark_dirty(part, now);
             if part.answer != Answer::Ask {
                 continue;
             }
@@ -161,7 +162,7 @@ impl Limiter {
             let Some(entry) = self.table.get_mut(slot) else {
                 continue;
             };
-            if entry.lacks(part.hit.cost, true, weighing == Weighing::First) {
+            if entry.lacks(part.hit.cost, true, weighing == Weighing::First, overdue) {
                 self.ask(slot);
             }
         }
@@ -174,10 +175,11 @@ impl Limiter {
     }
 
     /// Asks for what a request lacked that could not wait for it.
-    fn ask_late(&mut self, part: &Part) {
+    fn ask_late(&mut self, part: &Part, now: Timestamp) {
+        let overdue = self.link.overdue(now);
         let Some(slot) = part.slot else { return };
         let entry = self.table.get_mut(slot);
-        if entry.is_some_and(|entry| entry.lacks(part.hit.cost, false, true)) {
+        if entry.is_some_and(|entry| entry.lacks(part.hit.cost, false, true, overdue)) {
             self.ask(slot);
         }
     }

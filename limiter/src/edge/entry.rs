@@ -15,7 +15,12 @@ use crate::{
 /// One hit, in tokens.
 pub(super) const HIT: i64 = 1_000_000;
 
-/// No rate of requests is taken from less time than this, in microseconds.
+/// A gap between two requests that is so many times the time to the next flush
+/// makes it unlikely that one comes before that.
+const RARE: u64 = 2;
+
+/// No rate of requests is taken from less time than this, in microseconds, unless
+/// an answer takes longer than a request can wait.
 const SHORTEST: u64 = 200_000;
 
 /// One key's state.
@@ -36,6 +41,8 @@ pub(super) struct Entry {
     pub(super) touched: bool,
     /// The decision it was last part of.
     pub(super) turn: u64,
+    /// When it was last spent of.
+    pub(super) spent: Timestamp,
     /// Whether the region counts this key, too.
     pub(super) shared: bool,
 }
@@ -81,8 +88,7 @@ pub(super) struct Claim {
     pub(super) at: Timestamp,
     /// Whether its answer is still to come.
     pub(super) open: bool,
-    /// The `wanted` and `waiting` that it told of.
-    pub(super) told: (u64, u64),
+    pub(super) told: Told,
     /// Whether the region has ever answered one.
     pub(super) answered: bool,
     /// Hits asked for since.
@@ -91,14 +97,26 @@ pub(super) struct Claim {
     pub(super) wanted: u64,
     /// Of `wanted`: hits that requests are waiting for.
     pub(super) waiting: u64,
+    /// Whether the limit was found exceeded, if that has a penalty.
+    pub(super) exceeded: bool,
     /// Tokens spent since.
     pub(super) spent: i64,
     /// Whether the key is in the list of those to be claimed at once.
     pub(super) asking: bool,
     /// Whether it is in the list of those to be claimed with the next flush.
     pub(super) dirty: bool,
+    /// Whether it is in the list of those that cannot wait for it.
+    pub(super) hasty: bool,
     /// Whether it has been claimed since it was last used.
     pub(super) idle: bool,
+}
+
+/// What the latest claim told of: no longer news once it is answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Told {
+    pub(super) wanted: u64,
+    pub(super) waiting: u64,
+    pub(super) exceeded: bool,
 }
 
 impl Entry {
@@ -114,6 +132,7 @@ impl Entry {
             penalty_until: Timestamp::default(),
             touched: true,
             turn: 0,
+            spent: Timestamp::default(),
             shared,
         }
     }
@@ -177,18 +196,29 @@ impl Entry {
 
     /// Whether a spent lease should be filled up before it runs out: it is one
     /// of those that may be asked for, and what is left will not do for the time
-    /// an answer takes.
-    pub(super) fn runs_low(&self, answer: Answer, rtt: Micros, now: Timestamp) -> bool {
+    /// an answer takes. One that is asked for so rarely that a flush comes first
+    /// (within `flush`; none where no request can wait) is filled up by that.
+    pub(super) fn runs_low(
+        &mut self,
+        answer: Answer,
+        rtt: Micros,
+        flush: Option<Micros>,
+        now: Timestamp,
+    ) -> bool {
+        let gap = now.since(self.spent).get();
+        self.spent = now;
         if !self.shared || self.claim.open || now < self.lease.quiet {
             return false;
         }
-        let passed = now.since(self.claim.at).get().max(SHORTEST);
+        let rare = flush.is_some_and(|flush| gap > flush.get().saturating_mul(RARE));
+        let shortest = flush.map_or(rtt.get().max(1), |_| SHORTEST);
+        let passed = now.since(self.claim.at).get().max(shortest);
         let due = u128::from(self.claim.offered) * u128::from(rtt.get()) * 2 / u128::from(passed);
         let low = i64::try_from(due.saturating_add(1))
             .unwrap_or(i64::MAX)
             .saturating_mul(HIT);
         match answer {
-            Answer::Yes(Tier::Lease) => self.lease.tokens < low,
+            Answer::Yes(Tier::Lease) => self.lease.tokens < low && !rare,
             Answer::Yes(Tier::Debt) => true,
             // A second one before the region has heard of the first.
             Answer::Yes(Tier::Credit) => self.claim.offered >= 2,
@@ -206,7 +236,7 @@ impl Entry {
     /// it has not been already.
     pub(super) const fn start_claim(&mut self, message: u64) -> bool {
         self.claim.asking = false;
-        self.claim.dirty = false;
+        self.claim.hasty = false;
         let fresh = self.claim.message != message;
         self.claim.message = message;
         fresh
@@ -232,33 +262,41 @@ impl Entry {
         group.offered.push(self.claim.offered);
         group.wanted.push(self.claim.wanted);
         group.waiting.push(self.claim.waiting);
+        let exceeded = self.claim.exceeded && now < self.penalty_until;
+        group.exceeded.push(u64::from(exceeded));
         self.claim.idle = self.claim.offered == 0;
         self.claim.offered = 0;
         self.claim.spent = 0;
         self.claim.at = now;
         self.claim.open = true;
-        self.claim.told = (self.claim.wanted, self.claim.waiting);
+        self.claim.told = Told {
+            wanted: self.claim.wanted,
+            waiting: self.claim.waiting,
+            exceeded,
+        };
     }
 
     /// Notes that a request lacks hits, and whether it waits for them. Returns
-    /// whether the region has to be asked: unless it has been already.
-    pub(super) const fn lacks(&mut self, cost: u64, waits: bool, anew: bool) -> bool {
+    /// whether the region has to be asked: unless it has been already, and may still
+    /// answer.
+    pub(super) fn lacks(&mut self, cost: u64, waits: bool, anew: bool, overdue: Timestamp) -> bool {
         let claim = &mut self.claim;
         let forgotten = !claim.open && claim.wanted < cost;
         if anew || forgotten {
             claim.wanted = claim.wanted.saturating_add(cost);
             claim.waiting = claim.waiting.saturating_add(if waits { cost } else { 0 });
         }
-        !claim.open || claim.told.0 == 0
+        !claim.open || claim.told.wanted == 0 || claim.at < overdue
     }
 
     /// Takes in that the claim was answered: what it told of is no longer lacking.
     pub(super) const fn settle_claim(&mut self) {
-        let (wanted, waiting) = self.claim.told;
-        self.claim.wanted = self.claim.wanted.saturating_sub(wanted);
-        self.claim.waiting = self.claim.waiting.saturating_sub(waiting);
-        self.claim.open = false;
-        self.claim.answered = true;
+        let claim = &mut self.claim;
+        claim.wanted = claim.wanted.saturating_sub(claim.told.wanted);
+        claim.waiting = claim.waiting.saturating_sub(claim.told.waiting);
+        claim.exceeded = claim.exceeded && !claim.told.exceeded;
+        claim.open = false;
+        claim.answered = true;
     }
 
     /// Whether the next flush has to speak of this key even if nothing more

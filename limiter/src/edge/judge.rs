@@ -33,6 +33,15 @@ impl Answer {
     pub(super) const fn denies(self) -> bool {
         matches!(self, Self::No(..) | Self::Late)
     }
+
+    /// Whether it is turned away because the limit is spent, not because nobody
+    /// could be asked.
+    pub(super) const fn exceeds(self) -> bool {
+        match self {
+            Self::No(tier, _) => !matches!(tier, Tier::Fallback),
+            Self::Yes(_) | Self::Ask | Self::Late => false,
+        }
+    }
 }
 
 /// The circumstances of a decision.

@@ -9,6 +9,9 @@ const PATIENCE: Micros = Micros::from_millis(500);
 /// How many refusals in a row make a region count as away.
 const REFUSALS: u32 = 2;
 
+/// An answer may always take this much longer than twice what answers take.
+const JITTER: Micros = Micros::from_millis(1);
+
 /// The state of the way to the region.
 #[derive(Debug, Default)]
 pub(super) struct Link {
@@ -39,6 +42,11 @@ impl Link {
             || self
                 .silent_since
                 .is_some_and(|since| now.since(since) > patience)
+    }
+
+    /// What was asked before this and is not answered is likely lost.
+    pub(super) fn overdue(&self, now: Timestamp) -> Timestamp {
+        now.before(Micros::new(self.rtt.get().saturating_mul(2)).plus(JITTER))
     }
 
     pub(super) fn sent(&mut self, now: Timestamp) {

@@ -24,6 +24,7 @@ use crate::{
     time::{Micros, Timestamp},
 };
 use crowd::Crowd;
+use decide::Part;
 use late::Late;
 use link::Link;
 use outbox::Outbox;
@@ -46,6 +47,7 @@ pub struct Limiter {
     dirty: Vec<Slot>,
     /// Keys to be claimed at once.
     asking: Vec<Slot>,
+    hasty: Hasty,
     /// Hits of windows that have passed, not in a batch yet.
     late: Late,
     message: u64,
@@ -115,6 +117,17 @@ struct Far {
     known: bool,
 }
 
+/// Keys that cannot wait for the next flush: much of their limit flows back until
+/// then.
+#[derive(Default)]
+struct Hasty {
+    keys: Vec<Slot>,
+    /// When the first of them is due.
+    due: Timestamp,
+    /// How soon after a hit, by the rule's place; none of a rule that can wait.
+    within: Vec<Option<Micros>>,
+}
+
 impl Limiter {
     /// A source that knows no rules yet and admits everything until it does.
     pub fn new(identity: Identity, settings: Settings) -> Self {
@@ -134,6 +147,7 @@ impl Limiter {
             link: Link::default(),
             dirty: Vec::new(),
             asking: Vec::new(),
+            hasty: Hasty::default(),
             late: Late::new(settings.keys_max),
             turn: 0,
             next_flush: Timestamp::default(),
@@ -147,7 +161,8 @@ impl Limiter {
     }
 
     /// Puts rules in force. Keys whose rule keeps its name, key, window and
-    /// algorithm keep their counts; what was lent under the old rules is void.
+    /// algorithm keep their counts; what was lent under the old rules is void,
+    /// and so is a penalty that is another now.
     pub fn set_rules(&mut self, rules: Arc<RuleSet>) {
         let mut stats = alloc::vec![RuleStats::default(); rules.len()];
         for (place, old) in self.rule_stats.iter().enumerate() {
@@ -157,10 +172,18 @@ impl Limiter {
             }
         }
         self.rule_stats = stats;
+        let penalty = |rules: &RuleSet, place: Option<u32>| {
+            let rule = place.and_then(|place| rules.rule(place as usize));
+            rule.map(|rule| rule.penalty)
+        };
         for entry in self.table.iter_mut() {
+            let before = penalty(&self.rules, entry.place);
             entry.place = rules
                 .by_id(entry.rule)
                 .and_then(|place| u32::try_from(place).ok());
+            if penalty(&rules, entry.place) != before {
+                entry.penalty_until = Timestamp::default();
+            }
             entry.lease = entry::Lease {
                 at: entry.lease.at,
                 ..entry::Lease::default()
@@ -170,6 +193,9 @@ impl Limiter {
         let asks =
             |rule: &&Rule| rule.scope != Scope::Pop && rule.consistency == Consistency::Leased;
         self.far.hold_min = rules.rules().filter(asks).map(|rule| rule.hold).min();
+        let interval = self.settings.flush_interval;
+        let within = |rule: &Rule| rule.quota.report_interval().filter(|at| *at < interval);
+        self.hasty.within = rules.rules().map(within).collect();
         self.rules = rules;
     }
 
@@ -178,17 +204,32 @@ impl Limiter {
         self.link.region_time(now).unwrap_or(now)
     }
 
-    fn mark_dirty(&mut self, slot: Option<Slot>) {
-        let Some(slot) = slot else {
+    /// Has a key claimed with the next flush, or sooner where its rule says so.
+    fn mark_dirty(&mut self, part: &Part, now: Timestamp) {
+        let Some(slot) = part.slot else {
             self.next_flush = Timestamp::default();
             return;
         };
-        if let Some(entry) = self.table.get_mut(slot) {
-            entry.claim.idle = false;
-            if !entry.claim.dirty && entry.shared {
-                entry.claim.dirty = true;
-                self.dirty.push(slot);
-            }
+        let Some(entry) = self.table.get_mut(slot) else {
+            return;
+        };
+        entry.claim.idle = false;
+        if !entry.shared {
+            return;
+        }
+        if !entry.claim.dirty {
+            entry.claim.dirty = true;
+            self.dirty.push(slot);
+        }
+        let within = self.hasty.within.get(part.hit.rule).copied().flatten();
+        if let Some(within) = within
+            && !entry.claim.hasty
+        {
+            entry.claim.hasty = true;
+            let due = now.after(within);
+            let first = self.hasty.keys.is_empty();
+            self.hasty.due = if first { due } else { self.hasty.due.min(due) };
+            self.hasty.keys.push(slot);
         }
     }
 

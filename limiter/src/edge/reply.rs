@@ -16,6 +16,10 @@ use crate::{
 /// it lets everything pass.
 const FIRST_RETRY: Micros = Micros::from_millis(100);
 
+/// How soon a source speaks again that was first answered by a region that did not
+/// know yet how many there are.
+const SECOND_WORD: Micros = Micros::from_millis(70);
+
 impl Limiter {
     /// Takes in the region's answer to a message. Held requests may be decided
     /// anew afterwards.
@@ -26,6 +30,9 @@ impl Limiter {
             return Err(ReplyError::Malformed);
         };
         let sent = Timestamp::from_micros(reply.sent_at_us);
+        if self.link.last_reply.is_none() && reply.sources == u32::MAX {
+            self.next_flush = self.next_flush.min(now.after(SECOND_WORD));
+        }
         self.link
             .answered(sent, Timestamp::from_micros(reply.now_us), now);
         self.sources = reply.sources.max(1);
@@ -107,6 +114,9 @@ impl Limiter {
                 remaining: value(&group.remaining).saturating_sub(spent),
                 resets: until(&group.reset_ms),
             };
+            if value(&group.penalty_ms) > 0 {
+                entry.penalty_until = until(&group.penalty_ms);
+            }
             entry.settle_claim();
         }
     }

@@ -18,8 +18,11 @@ impl Limiter {
     /// and reply and at [`Self::poll_timeout`], until it returns none.
     pub fn poll_send(&mut self, now: Timestamp) -> Option<Outgoing> {
         if now >= self.next_flush || self.next_flush > now.after(self.settings.flush_interval) {
-            self.next_flush = now.after(self.settings.flush_interval);
+            self.next_flush = self.next_beat(now);
             return self.flush(now);
+        }
+        if now >= self.hasty.due && !self.hasty.keys.is_empty() {
+            return self.report(now);
         }
         if self.asking.is_empty() {
             return None;
@@ -38,9 +41,40 @@ impl Limiter {
         self.next_flush = Timestamp::from_micros(0);
     }
 
+    /// The next of the instants at which this source flushes: its own, so that a
+    /// fleet that starts at once does not speak at once for ever after.
+    fn next_beat(&self, now: Timestamp) -> Timestamp {
+        let interval = self.settings.flush_interval.get().max(1);
+        let phase = self.identity.source % interval;
+        let since = now.as_micros().wrapping_sub(phase) % interval;
+        now.after(Micros::new(interval - since))
+    }
+
     /// When [`Self::poll_send`] wants to be called at the latest.
-    pub const fn poll_timeout(&self) -> Timestamp {
-        self.next_flush
+    pub fn poll_timeout(&self) -> Timestamp {
+        if self.hasty.keys.is_empty() {
+            self.next_flush
+        } else {
+            self.next_flush.min(self.hasty.due)
+        }
+    }
+
+    /// What keys have counted that cannot wait for the next flush.
+    fn report(&mut self, now: Timestamp) -> Option<Outgoing> {
+        let mut request = self.message(now);
+        let mut slots = core::mem::take(&mut self.hasty.keys);
+        let table = &self.table;
+        slots.retain(|slot| table.get(*slot).is_some_and(|entry| entry.claim.hasty));
+        if slots.is_empty() {
+            self.hasty.keys = slots;
+            return None;
+        }
+        self.batch(&slots, &mut request, now);
+        slots.append(&mut self.asking);
+        self.claim(&mut slots, &mut request, now);
+        slots.clear();
+        self.hasty.keys = slots;
+        Some(self.outgoing(&request, now))
     }
 
     /// All that was counted and all that changed since the last flush; none if
@@ -53,15 +87,12 @@ impl Limiter {
             self.next_flush = now.after(Micros::new(self.settings.flush_interval.get() / 20));
         }
         self.dirty = rest;
-        self.fill_outbox(&slots);
-        self.outbox.due(request.message, now, |batch, deltas| {
-            request.batches.push(batch.clone());
-            for delta in deltas {
-                if let Some(entry) = self.table.get_mut(delta.slot) {
-                    entry.note_batched(request.message, delta.hits);
-                }
+        for slot in &slots {
+            if let Some(entry) = self.table.get_mut(*slot) {
+                entry.claim.dirty = false;
             }
-        });
+        }
+        self.batch(&slots, &mut request, now);
         slots.append(&mut self.asking);
         self.claim(&mut slots, &mut request, now);
         // Room for the next ones: to note a key must not allocate.
@@ -72,6 +103,7 @@ impl Limiter {
             .link
             .last_reply
             .is_some_and(|at| now.since(at) < self.poll_interval());
+        let quiet = quiet && self.sources != u32::MAX;
         if request.batches.is_empty() && request.claims.is_empty() && quiet {
             return None;
         }
@@ -106,6 +138,19 @@ impl Limiter {
             id: request.message,
             body: request.encode_to_vec(),
         }
+    }
+
+    /// Puts what these keys counted into a message, and what is to be sent again.
+    fn batch(&mut self, slots: &[Slot], request: &mut SyncRequest, now: Timestamp) {
+        self.fill_outbox(slots);
+        self.outbox.due(request.message, now, |batch, deltas| {
+            request.batches.push(batch.clone());
+            for delta in deltas {
+                if let Some(entry) = self.table.get_mut(delta.slot) {
+                    entry.note_batched(request.message, delta.hits);
+                }
+            }
+        });
     }
 
     /// Cuts what these keys counted into batches, where the partition is free.
@@ -176,5 +221,8 @@ fn finish(groups: &mut [ClaimGroup], slots: &[Slot], table: &super::table::Table
             keys.extend_from_slice(&entry.key.to_bytes());
         }
         group.keys = keys.into();
+        if group.exceeded.iter().all(|hits| *hits == 0) {
+            group.exceeded.clear();
+        }
     }
 }

@@ -50,7 +50,8 @@ impl Limiter {
         let late = part
             .slot
             .and_then(|slot| entry.report_hits(window, hit.cost, leaked, slot));
-        let ask = entry.runs_low(part.answer, self.link.rtt, now);
+        let flush = (!self.far.known).then(|| self.next_flush.since(now));
+        let ask = entry.runs_low(part.answer, self.link.rtt, flush, now);
         self.late.add(late);
         if let (true, Some(slot)) = (ask, part.slot) {
             self.ask(slot);
@@ -73,6 +74,8 @@ impl Limiter {
         }
     }
 
+    /// Notes a denial, and that the limit was exceeded: its rule may say that this
+    /// is to be felt for longer, and by the whole fleet.
     pub(super) fn note_denial(&mut self, decision: &Decision, parts: &Parts, now: Timestamp) {
         if let Some(stats) = self.rule_stats.get_mut(decision.rule) {
             stats.denied = stats.denied.saturating_add(1);
@@ -81,15 +84,21 @@ impl Limiter {
             .rules
             .rule(decision.rule)
             .map_or(Micros::ZERO, |rule| rule.penalty);
-        let slot = parts.iter().find(|part| part.hit.rule == decision.rule);
-        let entry = slot
-            .and_then(|part| part.slot)
-            .and_then(|slot| self.table.get_mut(slot));
-        if let Some(entry) = entry
+        let mut exceeding = parts
+            .iter()
+            .filter(|part| part.hit.rule == decision.rule && part.answer.exceeds());
+        let Some(slot) = exceeding.next().and_then(|part| part.slot) else {
+            return;
+        };
+        if let Some(entry) = self.table.get_mut(slot)
             && penalty > Micros::ZERO
             && entry.penalty_until <= now
         {
             entry.penalty_until = now.after(penalty);
+            if entry.shared {
+                entry.claim.exceeded = true;
+                self.ask(slot);
+            }
         }
     }
 }

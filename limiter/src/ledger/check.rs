@@ -6,11 +6,11 @@ use super::{Journal, Ledger, crowd, lend::HIT, record::Record};
 use crate::{
     count::Count,
     decision::{Decision, Tier, Verdict},
-    key::RuleId,
+    key::{CounterKey, RuleId},
     quota::Quota,
     request::{Hit, Query},
     rule::{Action, Rule},
-    time::Timestamp,
+    time::{Micros, Timestamp},
     wire::{Batch, CountGroup},
 };
 
@@ -55,7 +55,10 @@ impl Ledger {
             }
         }
         match (denied, least) {
-            (Some(decision), _) => Verdict::Deny(decision),
+            (Some(decision), _) => {
+                self.punish(query, &decision, now);
+                Verdict::Deny(decision)
+            }
             (None, Some(decision)) => Verdict::Allow(Decision {
                 shadowed,
                 ..decision
@@ -86,19 +89,48 @@ impl Ledger {
         );
         let lent = lent.div_ceil(HIT);
         let remaining = count.remaining(quota, now).saturating_sub(lent);
-        let fits = remaining >= hit.cost;
+        let penalty = self.punished(rule, hit.key, now);
+        let (remaining, retry_after) = if penalty > Micros::ZERO {
+            (0, Some(penalty))
+        } else if remaining >= hit.cost {
+            (remaining, None)
+        } else {
+            (remaining, wait(&count, quota, hit.cost, lent, now))
+        };
         Decision {
             rule: hit.rule,
             limit: quota.limit.get(),
             remaining,
             reset_after: count.reset_after(quota, now),
-            retry_after: if fits {
-                None
-            } else {
-                wait(&count, quota, hit.cost, lent, now)
-            },
+            retry_after,
             tier: Tier::Region,
             shadowed: false,
+        }
+    }
+
+    /// How long a key is still denied because its limit was exceeded.
+    fn punished(&mut self, rule: &Rule, key: CounterKey, now: Timestamp) -> Micros {
+        let shard = self.shards.get_mut(key.partition() as usize);
+        shard
+            .and_then(|shard| shard.loans.find(key))
+            .map_or(Micros::ZERO, |loans| loans.punished(rule.penalty, now))
+    }
+
+    /// A limit was exceeded: its rule may say that this is to be felt for longer,
+    /// and by the whole fleet.
+    fn punish(&mut self, query: &Query, decision: &Decision, now: Timestamp) {
+        let hit = query.hits.iter().find(|hit| hit.rule == decision.rule);
+        let (Some(hit), Some(rule)) = (hit, query.rules.rule(decision.rule)) else {
+            return;
+        };
+        if rule.penalty == Micros::ZERO {
+            return;
+        }
+        if let Some(shard) = self.shards.get_mut(hit.key.partition() as usize) {
+            let loans = shard.loans.of(hit.key);
+            if loans.punish(rule.penalty, now) && loans.note_crowd(now) {
+                self.crowd.add(hit.key, now);
+            }
         }
     }
 
@@ -153,13 +185,7 @@ impl Ledger {
 }
 
 /// When a cost will fit if nobody else comes and what is lent is spent.
-fn wait(
-    count: &Count,
-    quota: &Quota,
-    cost: u64,
-    lent: u64,
-    now: Timestamp,
-) -> Option<crate::time::Micros> {
+fn wait(count: &Count, quota: &Quota, cost: u64, lent: u64, now: Timestamp) -> Option<Micros> {
     if cost > quota.capacity() {
         return None;
     }

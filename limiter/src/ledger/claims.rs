@@ -14,9 +14,12 @@ use crate::{
     key::{CounterKey, PARTITIONS, RuleId},
     quota::Algorithm,
     rule::{Consistency, Rule},
-    time::Timestamp,
+    time::{Micros, Timestamp},
     wire::{ClaimGroup, LeaseGroup, SyncRequest},
 };
+
+/// How often a source reports what it counted, unless its rule asks for more.
+const FLUSH: Micros = Micros::from_secs(1);
 
 /// Finds what is wrong with a message, before any of it is taken in.
 pub(super) fn validate(request: &SyncRequest) -> Result<(), SyncError> {
@@ -44,6 +47,8 @@ pub(super) fn validate(request: &SyncRequest) -> Result<(), SyncError> {
             &group.unreported,
             &group.offered,
             &group.wanted,
+            &group.waiting,
+            &group.exceeded,
         ];
         fits(&group.keys, &columns).map_err(|what| SyncError {
             part: "claim",
@@ -101,6 +106,9 @@ impl Ledger {
                 }
             }
             lease.keys = answered.into();
+            if lease.penalty_ms.iter().all(|penalty| *penalty == 0) {
+                lease.penalty_ms.clear();
+            }
             leases.push(lease);
         }
         leases
@@ -116,11 +124,18 @@ impl Ledger {
     ) -> Option<(Count, Terms)> {
         let shard = self.shards.get_mut(key.partition() as usize)?;
         let count = shard.count_of(key);
+        let loans = shard.loans.of(key);
+        let punished_anew = claim.exceeded && loans.punish(rule.penalty, now);
+        if punished_anew && loans.note_crowd(now) {
+            self.crowd.add(key, now);
+        }
+        let penalty = loans.punished(rule.penalty, now);
         if rule.consistency == Consistency::Edge {
-            return Some((count, lend::told()));
+            return Some((count, lend::told(penalty)));
         }
         let mut state = state(rule, &count, claim.wanted, now);
-        let loans = shard.loans.of(key);
+        state.sources = u64::from(sources);
+        state.coarse = rule.quota.capacity() < state.sources.saturating_mul(2);
         let (lent, covered) = loans.lent_and_covered(state.freed, now);
         let quota = &rule.quota;
         let reserve = crowd::reserve(quota, sources, self.sources.impatient());
@@ -131,20 +146,26 @@ impl Ledger {
             let own = crowd::own_reserve(quota, sources, claim.impatient);
             state.reserve = reserve.saturating_sub(own);
         }
-        let own = Own {
-            held: claim.held,
-            unreported: claim.unreported,
-            wanted: claim.wanted,
-            offered: claim.offered,
-        };
+        let own = own(claim);
         let terms = loans.answer(claim, state.freed, now, |standing| {
-            if rule.consistency == Consistency::Exact {
+            if penalty > Micros::ZERO {
+                lend::punished(&state, standing, penalty)
+            } else if rule.consistency == Consistency::Exact {
                 lend::exact(&state, standing, &own)
             } else {
                 lend::terms(&state, standing, &own)
             }
         })?;
         Some((count, terms))
+    }
+}
+
+const fn own(claim: &Claim) -> Own {
+    Own {
+        held: claim.held,
+        unreported: claim.unreported,
+        wanted: claim.wanted,
+        offered: claim.offered,
     }
 }
 
@@ -161,6 +182,11 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
         limit_rate: share(limit, 1_000_000_000_000, quota.window.length().get()),
         tolerance: limit.saturating_mul(u64::from(rule.tolerance_ppm)),
+        sources: 0,
+        coarse: false,
+        bucket: (quota.algorithm == Algorithm::TokenBucket)
+            .then_some(quota.capacity().saturating_mul(HIT)),
+        interval: quota.report_interval().unwrap_or(FLUSH).min(FLUSH),
         reserve: 0,
     }
 }
@@ -177,6 +203,7 @@ fn claim(request: &SyncRequest, group: &ClaimGroup, place: usize) -> Claim {
         wanted: hits(&group.wanted),
         waiting: hits(&group.waiting),
         impatient: request.impatient,
+        exceeded: value(&group.exceeded) > 0,
     }
 }
 
@@ -193,6 +220,7 @@ fn push(
     lease.ttl_ms.push(terms.ttl.get() / 1_000);
     lease.quiet_ms.push(terms.quiet.as_millis_ceil());
     lease.share_micro.push(terms.share);
+    lease.penalty_ms.push(terms.penalty.as_millis_ceil());
     let unreported = claim.unreported / HIT;
     let remaining = count.remaining(&rule.quota, now).saturating_sub(unreported);
     lease.remaining.push(remaining);

@@ -16,7 +16,8 @@ use crate::time::Micros;
 /// One hit.
 pub(super) const HIT: u64 = 1_000_000;
 
-/// How long a loan should last: the time between two flushes, and then some.
+/// How long a loan should last at the most: the time between two flushes, and then
+/// some.
 const HORIZON: Micros = Micros::from_millis(1_500);
 
 /// How long a loan of tokens lasts while there is plenty left.
@@ -64,6 +65,8 @@ pub(super) struct Terms {
     pub(super) ttl: Micros,
     /// How long it is of no use to ask again.
     pub(super) quiet: Micros,
+    /// How long every request is to be denied.
+    pub(super) penalty: Micros,
     /// A second, to go on with while the region is away; 0: no need to be told.
     pub(super) share: u64,
 }
@@ -85,6 +88,14 @@ pub(super) struct State {
     pub(super) limit_rate: u64,
     /// How far over the limit lending may go.
     pub(super) tolerance: u64,
+    /// Sources that there are, with a loan of this key or without.
+    pub(super) sources: u64,
+    /// Whether a hit in the hand of each source would be more than half the limit.
+    pub(super) coarse: bool,
+    /// What a token bucket holds when it is full.
+    pub(super) bucket: Option<u64>,
+    /// How often a source reports what it counted.
+    pub(super) interval: Micros,
     /// Kept back for what the other sources may admit unasked; what they are lent
     /// covers some of it.
     pub(super) reserve: u64,
@@ -138,7 +149,7 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
     let fair = share(free, standing.demand, standing.all_demand)
         .max(free / standing.sources.max(1).saturating_mul(2))
         .min(most);
-    let need = need(standing, own, free);
+    let need = need(state, standing, own, free);
     let has_to_wait = need == 0 && (free < HIT || pays_ahead(state, standing));
     let mut terms = if fair >= need && !has_to_wait {
         Terms {
@@ -160,9 +171,22 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
 }
 
 /// The terms for a source that only wants to know what is left: nothing is lent.
-pub(super) fn told() -> Terms {
+pub(super) fn told(penalty: Micros) -> Terms {
     Terms {
         ttl: TTL_AMPLE,
+        penalty,
+        ..Terms::default()
+    }
+}
+
+/// The terms while every request is denied for so long: nothing is lent, nor is
+/// it of use to ask.
+pub(super) fn punished(state: &State, standing: &Standing, penalty: Micros) -> Terms {
+    Terms {
+        ttl: TTL_SCARCE,
+        quiet: penalty,
+        penalty,
+        share: alone(state, standing).max(1),
         ..Terms::default()
     }
 }
@@ -196,10 +220,14 @@ pub(super) fn exact(state: &State, standing: &Standing, own: &Own) -> Terms {
 /// What a source is likely to spend until it is next heard of: with a few hits
 /// to spare where there is plenty, since requests do not come evenly, but
 /// nothing for a source that its traffic has left.
-fn need(standing: &Standing, own: &Own, free: u64) -> u64 {
+fn need(state: &State, standing: &Standing, own: &Own, free: u64) -> u64 {
     let even = free / standing.sources.max(1);
     let goes_on = own.held >= HIT || own.offered > 0 || even >= HIT;
-    let least = if even >= 2 * HIT || (standing.impatient && goes_on) {
+    let all_could = free >= state.sources.saturating_mul(HIT);
+    let eager = standing.impatient && !standing.contested;
+    let least = if eager && even >= 2 * HIT {
+        2 * HIT
+    } else if (even >= 2 * HIT && all_could) || (standing.impatient && goes_on) {
         HIT
     } else {
         0
@@ -217,13 +245,18 @@ fn need(standing: &Standing, own: &Own, free: u64) -> u64 {
         (true, true) => least,
         (true, false) => 0,
     };
-    let mut likely = per_second(standing.demand, HORIZON).saturating_add(spare);
-    if standing.impatient && !standing.contested {
-        // It may just have begun: what came is the least that comes again.
-        likely = likely.max(own.offered.saturating_mul(2));
+    let horizon = Micros::new(state.interval.get().saturating_mul(3) / 2).min(HORIZON);
+    let mut likely = per_second(standing.demand, horizon).saturating_add(spare);
+    if eager {
+        // It may just have begun: what came is the least that comes again, and more
+        // while there is plenty.
+        let more = own.offered.saturating_mul(6).min(even / 2);
+        likely = likely.max(own.offered.saturating_mul(2)).max(more);
     }
+    // Part of a hit is lent as a whole one only where one in every hand is little.
+    let part = if state.coarse { 0 } else { HIT / 2 };
     own.wanted
-        .saturating_add(likely.saturating_add(HIT / 2) / HIT * HIT)
+        .saturating_add(likely.saturating_add(part) / HIT * HIT)
 }
 
 /// What may be lent to this source, with what it holds already.
@@ -260,7 +293,7 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
     let rate = standing
         .rate
         .min(state.freed.saturating_sub(standing.rates));
-    let lasting = per_second(rate, TTL_SCARCE) >= HIT;
+    let lasting = per_second(rate, TTL_SCARCE) >= HIT && pays_by_rate(state, standing);
     let part = if lasting || held > 0 || ours(pool) >= HIT {
         ours(pool)
     } else {
@@ -291,6 +324,7 @@ fn scarce(state: &State, standing: &Standing, own: &Own, free: u64) -> Terms {
         rate: if lasting { rate } else { 0 },
         ttl,
         quiet,
+        penalty: Micros::ZERO,
         share: alone(state, standing).max(1),
     }
 }
@@ -327,7 +361,20 @@ fn pays_ahead(state: &State, standing: &Standing) -> bool {
     let all = standing.sources.saturating_mul(HIT);
     let idle = share(all, standing.rate, standing.demand);
     let flooded = standing.demand >= standing.rate.saturating_mul(2);
-    standing.rate > 0 && flooded && idle <= state.tolerance.saturating_mul(2)
+    let most = state
+        .bucket
+        .map_or(state.tolerance.saturating_mul(2), |bucket| bucket / 4);
+    // One with each report has to be all that it can have.
+    let enough = per_second(standing.rate, state.interval) <= HIT;
+    standing.rate > 0 && flooded && enough && idle <= most
+}
+
+/// Whether sources are paid as it comes in. Each then has half a hit in hand that it
+/// cannot spend yet: a window admits too few by as many, and a bucket that is small
+/// beside them overflows.
+fn pays_by_rate(state: &State, standing: &Standing) -> bool {
+    let idle = standing.sources.saturating_mul(HIT / 2);
+    idle <= state.bucket.map_or(state.tolerance, |bucket| bucket / 2)
 }
 
 /// Whether twice as much is wanted as becomes free.

@@ -30,6 +30,9 @@ const FIRST_SEEN: Micros = Micros::from_secs(2);
 /// So many hits expected and none asked for: the traffic has gone elsewhere.
 const SURPRISE: u64 = 3 * HIT;
 
+/// How long a question may be on its way.
+const UNDER_WAY: Micros = Micros::from_millis(200);
+
 /// What one source holds of one key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loan {
@@ -63,6 +66,8 @@ pub(super) struct Claim {
     pub(super) waiting: u64,
     /// Whether its requests do not wait for an answer: the region is too far.
     pub(super) impatient: bool,
+    /// Whether requests were denied because the limit was spent.
+    pub(super) exceeded: bool,
 }
 
 impl Loan {
@@ -85,10 +90,22 @@ impl Loan {
         if self.is_over(now) {
             return 0;
         }
+        self.unreported.saturating_add(self.allowed(now))
+    }
+
+    /// What it has come to by now.
+    fn allowed(&self, now: Timestamp) -> u64 {
         let lasted = now.since(self.at).min(self.terms.ttl);
-        self.unreported
-            .saturating_add(self.terms.tokens)
-            .saturating_add(per_second(self.terms.rate, lasted))
+        let paid = per_second(self.terms.rate, lasted);
+        self.terms.tokens.saturating_add(paid)
+    }
+
+    /// Whether its source's traffic has gone: it would have spent the loan and asked
+    /// for more by now.
+    fn has_stopped(&self, now: Timestamp) -> bool {
+        let may_ask = self.at.after(self.terms.quiet).after(UNDER_WAY);
+        let wanted = per_second(self.demand, now.since(may_ask));
+        wanted >= self.allowed(now).saturating_add(SURPRISE)
     }
 
     /// What its source has likely not spent yet: of a rate, what it had not spent
@@ -97,6 +114,9 @@ impl Loan {
     pub(super) fn idle(&self, now: Timestamp) -> u64 {
         if !self.is_live(now) {
             return 0;
+        }
+        if self.has_stopped(now) {
+            return self.allowed(now);
         }
         if self.terms.rate > 0 {
             return self.held.min(self.terms.tokens);
@@ -140,6 +160,9 @@ impl Loan {
     pub(super) fn demand(&self, now: Timestamp) -> u64 {
         let silent = now.since(self.at).get();
         let patience = DEMAND_MEMORY.get();
+        if self.has_stopped(now) {
+            return 0;
+        }
         if silent <= patience {
             self.demand
         } else {

@@ -44,6 +44,14 @@ pub(super) struct KeyLoans {
     told_first: Option<Timestamp>,
     /// When they were last told.
     told: Option<Timestamp>,
+    punished: Penalty,
+}
+
+/// The time for which a key is denied because its limit was exceeded.
+#[derive(Clone, Copy, Default)]
+struct Penalty {
+    since: Timestamp,
+    until: Timestamp,
 }
 
 /// All loans of a partition.
@@ -154,7 +162,27 @@ impl KeyLoans {
         if self.loans.len() != before {
             self.sums = Sums::default();
         }
-        self.loans.is_empty() && !self.contested(now) && !self.told(now, cold::REMINDER)
+        let remembers = self.contested(now) || self.told(now, cold::REMINDER);
+        self.loans.is_empty() && !remembers && self.punished.until <= now
+    }
+
+    /// How long every request is still denied, by a rule with this penalty.
+    pub(super) fn punished(&self, penalty: Micros, now: Timestamp) -> Micros {
+        let Penalty { since, until } = self.punished;
+        until.min(since.after(penalty)).since(now)
+    }
+
+    /// The limit was exceeded: every request is denied from now on, for so long,
+    /// unless that is so already. Returns whether it was not.
+    pub(super) fn punish(&mut self, penalty: Micros, now: Timestamp) -> bool {
+        let anew = penalty > Micros::ZERO && self.punished(penalty, now) == Micros::ZERO;
+        if anew {
+            self.punished = Penalty {
+                since: now,
+                until: now.after(penalty),
+            };
+        }
+        anew
     }
 
     /// Where the loan of a source stands, or where it belongs.

@@ -20,6 +20,7 @@ use ahash::RandomState;
 use hashbrown::{HashMap, HashSet};
 use prost::Message;
 
+pub use crate::journal::{Journal, ReplayError};
 use crate::{
     key::{CounterKey, PARTITIONS, RuleId},
     ruleset::RuleSet,
@@ -47,12 +48,8 @@ pub struct Ledger {
     crowd: Crowd,
     /// Rules that sources have claimed keys of, so that they may admit unasked.
     claimed: HashSet<RuleId, RandomState>,
-}
-
-/// Where a ledger's records go.
-pub trait Journal {
-    /// Takes a record and returns its position, which grows with every record.
-    fn append(&mut self, record: &[u8]) -> u64;
+    /// The time of the latest record that was read back.
+    latest: Timestamp,
 }
 
 /// Why a message changed nothing.
@@ -66,16 +63,6 @@ pub struct SyncError {
     /// The group's place in it.
     pub group: usize,
     /// What is wrong, and what would be right.
-    pub what: &'static str,
-}
-
-/// Why a record or a snapshot cannot be read back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the record at {position} is not one of ours: {what}")]
-pub struct ReplayError {
-    /// Where it stands.
-    pub position: u64,
-    /// What is wrong.
     pub what: &'static str,
 }
 
@@ -102,6 +89,7 @@ impl Ledger {
             leaked: HashMap::with_hasher(hash.clone()),
             crowd: Crowd::default(),
             claimed: HashSet::with_hasher(hash),
+            latest: Timestamp::default(),
         }
     }
 
@@ -226,6 +214,7 @@ impl Ledger {
     pub fn replay(&mut self, position: u64, record: &[u8]) -> Result<(), ReplayError> {
         let error = |what| ReplayError { position, what };
         let record = Record::decode(record).map_err(|_| error("it does not decode"))?;
+        self.latest = self.latest.max(record.at());
         if let Some(batch) = &record.batch {
             let shard = self
                 .shards
@@ -240,6 +229,12 @@ impl Ledger {
             Some(rules) => self.replay_rules(rules).map_err(error),
             None => Ok(()),
         }
+    }
+
+    /// The time of the latest record that was read back: the region's clock may
+    /// not begin before it.
+    pub const fn latest(&self) -> Timestamp {
+        self.latest
     }
 
     fn replay_rules(&mut self, rules: wire::RuleSet) -> Result<(), &'static str> {

@@ -120,14 +120,15 @@ impl Shard {
         else {
             return;
         };
-        for (key, hits) in keys(&group.keys).zip(&group.hits) {
+        let window = match group.window {
+            0 => kind.quota.window.index(now),
+            window => WindowIndex(window),
+        };
+        for (place, (key, hits)) in keys(&group.keys).zip(&group.hits).enumerate() {
+            let leaked = group.leaked.get(place).copied().unwrap_or(0).min(*hits);
             let count = self.slot(key, index);
-            match group.window {
-                0 => count.add(&kind.quota, *hits, now),
-                window => {
-                    count.add_late(&kind.quota, WindowIndex(window), *hits, now);
-                }
-            }
+            count.add_late(&kind.quota, window, hits.saturating_sub(leaked), now);
+            count.add_leaked(&kind.quota, window, leaked, now);
         }
     }
 

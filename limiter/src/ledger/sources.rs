@@ -17,7 +17,7 @@ const LEARNING: Micros = Micros::from_secs(3);
 const LEARNING_EMPTY: Micros = Micros::from_millis(1_100);
 
 /// From the first few sources nothing can be told.
-const TOO_SOON: Micros = Micros::from_millis(100);
+const TOO_SOON: Micros = Micros::from_millis(60);
 
 /// How often those that are gone are looked for.
 const SWEEP_EVERY: Micros = Micros::from_secs(1);

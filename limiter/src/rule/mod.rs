@@ -69,6 +69,8 @@ pub struct Rule {
     pub action: Action,
     /// How long a key stays denied once it has exceeded its limit.
     pub penalty: Micros,
+    /// When the region answers a check.
+    pub commit: Commit,
 }
 
 impl Rule {
@@ -90,6 +92,7 @@ impl Rule {
             on_failure: OnFailure::default(),
             action: Action::default(),
             penalty: Micros::ZERO,
+            commit: Commit::default(),
         }
     }
 
@@ -185,4 +188,15 @@ pub enum Action {
     Deny,
     /// It is counted and reported, and the request goes through.
     Shadow,
+}
+
+/// When the region answers a request that it decides itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Commit {
+    /// Once what it spent is durable.
+    #[default]
+    Durable,
+    /// At once, as long as what it spent begins to be written within 10 ms. A
+    /// crash loses what was not written.
+    Fast,
 }

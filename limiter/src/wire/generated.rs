@@ -85,6 +85,10 @@ pub struct ClaimGroup {
     /// Of `wanted`: hits that requests are waiting for.
     #[prost(uint64, repeated, tag = "7")]
     pub waiting: ::prost::alloc::vec::Vec<u64>,
+    /// 1: a request was denied because the limit was spent, and the rule has a
+    /// penalty for that.
+    #[prost(uint64, repeated, tag = "8")]
+    pub exceeded: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SyncReply {
@@ -206,6 +210,10 @@ pub struct LeaseGroup {
     /// Milliseconds until the whole limit is there again.
     #[prost(uint64, repeated, tag = "9")]
     pub reset_ms: ::prost::alloc::vec::Vec<u64>,
+    /// Milliseconds for which every request is denied: the limit was exceeded, and
+    /// the rule has a penalty for that.
+    #[prost(uint64, repeated, tag = "10")]
+    pub penalty_ms: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RuleSet {
@@ -265,6 +273,9 @@ pub struct Rule {
     /// that it does not know, applies the rule to nothing. No bit is in use yet.
     #[prost(uint64, tag = "19")]
     pub requires: u64,
+    /// When the region answers a request that it decides itself. Nothing to a source.
+    #[prost(enumeration = "rule::Commit", tag = "20")]
+    pub commit: i32,
 }
 /// Nested message and enum types in `Rule`.
 pub mod rule {
@@ -403,6 +414,32 @@ pub mod rule {
             match value {
                 "ENFORCE" => Some(Self::Enforce),
                 "SHADOW" => Some(Self::Shadow),
+                _ => None,
+            }
+        }
+    }
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+    #[repr(i32)]
+    pub enum Commit {
+        Durable = 0,
+        Fast = 1,
+    }
+    impl Commit {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Durable => "DURABLE",
+                Self::Fast => "FAST",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "DURABLE" => Some(Self::Durable),
+                "FAST" => Some(Self::Fast),
                 _ => None,
             }
         }

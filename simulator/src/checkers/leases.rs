@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use limiter::{
     key::CounterKey,
     time::{Micros, Timestamp},
+    wire::SyncRequest,
 };
 
 use crate::region::Reply;
@@ -16,17 +17,26 @@ use crate::region::Reply;
 #[derive(Default)]
 pub(crate) struct Leases {
     latest: HashMap<(usize, CounterKey), Lease>,
+    /// The latest message that claimed a key: an answer to an earlier one is void.
+    claimed: HashMap<(usize, CounterKey), u64>,
 }
 
 #[derive(Clone, Copy)]
 struct Lease {
-    /// Which message it answers: an answer to an earlier one, if it comes later,
-    /// is void.
-    message: u64,
     expires: Timestamp,
 }
 
 impl Leases {
+    /// A source has sent a message.
+    pub(crate) fn claimed(&mut self, source: usize, request: &SyncRequest) {
+        let groups = request.claims.iter();
+        let keys = groups.flat_map(|group| group.keys.as_chunks::<16>().0);
+        for key in keys {
+            let name = (source, CounterKey::from_bytes(*key));
+            self.claimed.insert(name, request.message);
+        }
+    }
+
     /// A reply has reached a source: its leases replace those before.
     pub(crate) fn granted(&mut self, source: usize, reply: &Reply) {
         let sent_at = Timestamp::from_micros(reply.message.sent_at_us);
@@ -35,12 +45,10 @@ impl Leases {
             for (place, key) in keys.enumerate() {
                 let ttl = group.ttl_ms.get(place).copied().unwrap_or_default();
                 let expires = sent_at.after(Micros::from_millis(ttl));
-                let message = reply.message.message;
-                let lease = Lease { message, expires };
                 let name = (source, CounterKey::from_bytes(*key));
-                let known = self.latest.entry(name).or_insert(lease);
-                if known.message <= message {
-                    *known = lease;
+                let claimed = self.claimed.get(&name);
+                if claimed == Some(&reply.message.message) {
+                    self.latest.insert(name, Lease { expires });
                 }
             }
         }

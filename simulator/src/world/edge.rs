@@ -129,6 +129,7 @@ impl World<'_> {
                 return self.sleep(place);
             };
             source.sent(outgoing.id);
+            self.checkers.sent(place, &outgoing.body, self.now);
             self.send(Flight {
                 source: place,
                 id: outgoing.id,

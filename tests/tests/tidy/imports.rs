@@ -12,6 +12,7 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
     ("axum", &["aggregator/src/serve/http/"]),
     ("hyper", &["aggregator/src/serve/http/"]),
     ("hyper_util", &["aggregator/src/serve/http/"]),
+    ("futures_util", &["aggregator/src/serve/http/"]),
     ("http_body_util", &["aggregator/src/serve/http/"]),
     ("tonic", &[]),
     ("redb", &[]),
@@ -20,6 +21,16 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
     ("rusqlite", &[]),
     ("redis", &[]),
     ("crc32fast", &["aggregator/src/store/"]),
+    ("ring", &["aggregator/src/auth/"]),
+    ("subtle", &["aggregator/src/auth/"]),
+    (
+        "tokio_rustls",
+        &["aggregator/src/serve/http/", "aggregator/tests/"],
+    ),
+    ("rustls", &["aggregator/src/serve/http/"]),
+    ("rcgen", &["aggregator/tests/"]),
+    ("ureq", &["aggregator/src/client/"]),
+    ("clap_complete", &["aggregator/src/cli/"]),
     ("tokio", &["aggregator/src/serve/", "aggregator/tests/"]),
     (
         "clap",
@@ -29,7 +40,7 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
             "aggregator/src/main.rs",
         ],
     ),
-    ("prometheus_client", &["aggregator/src/serve/metrics.rs"]),
+    ("prometheus_client", &["aggregator/src/serve/metrics"]),
     ("granit_parser", &["aggregator/src/rules/"]),
     ("serde_saphyr", &["aggregator/src/config/"]),
     ("signal_hook", &["tests/src/bin/demo/interrupt.rs"]),
@@ -38,6 +49,7 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
 /// Who reads a clock.
 const CLOCKS: &[&str] = &[
     "aggregator/src/serve/clock.rs",
+    "aggregator/tests/service/server.rs",
     "simulator/examples/",
     "simulator/tests/",
     "tests/",

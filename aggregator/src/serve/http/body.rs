@@ -6,6 +6,7 @@ use axum::{
     http::{HeaderMap, header},
 };
 use http_body_util::LengthLimitError;
+use serde::de::DeserializeOwned;
 use std::error::Error;
 use tokio::time::timeout;
 
@@ -35,6 +36,25 @@ pub(super) async fn read(
         Ok(Err(error)) if is_over_limit(&error) => Err(too_large()),
         Ok(Err(error)) => Err(Problem::malformed(format!("the body broke off: {error}"))),
     }
+}
+
+/// Reads JSON, or says where in it something is wrong; `what` is what it should
+/// be.
+pub(super) fn json<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, Problem> {
+    // Keeping track of the place costs time: only if something is wrong with it.
+    serde_json::from_slice(bytes).map_err(|error| {
+        let mut reader = serde_json::Deserializer::from_slice(bytes);
+        let place = serde_path_to_error::deserialize::<_, T>(&mut reader)
+            .err()
+            .map(|error| error.path().to_string())
+            .filter(|place| place != ".");
+        let problem =
+            |field: &str| Problem::malformed(format!("the body is not {what}: {field}{error}"));
+        match place {
+            Some(place) => problem(&format!("{place}: ")).with("field", place),
+            None => problem(""),
+        }
+    })
 }
 
 fn announced(headers: &HeaderMap) -> Option<u64> {

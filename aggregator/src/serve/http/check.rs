@@ -1,7 +1,7 @@
 //! `POST /v1/ratelimit/check`: one request, decided here and exactly.
 
-use core::num::NonZeroU64;
-use std::sync::Arc;
+use core::{net::IpAddr, num::NonZeroU64};
+use std::{collections::HashMap, sync::Arc};
 
 use axum::{
     Json,
@@ -13,20 +13,40 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{App, body, problem::Problem, quota_headers};
-use crate::serve::task::{Check, Checked};
+use super::{App, body, caller::Caller, problem::Problem, quota_headers};
+use crate::serve::task::{Check, Checked, Described};
 
 /// The type of problem that a spent quota is, as registered.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
+/// Either a rule and a key, or a request.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
     #[serde(alias = "scope")]
-    rule: String,
+    rule: Option<String>,
     #[serde(default)]
     key: Key,
     cost: Option<NonZeroU64>,
+    request: Option<Request>,
+}
+
+/// A request in words. What is not said of it is empty.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    #[serde(default = "get")]
+    method: String,
+    #[serde(default)]
+    host: String,
+    path: String,
+    #[serde(default)]
+    headers: HashMap<String, String>,
+    ip: Option<IpAddr>,
+}
+
+fn get() -> String {
+    "GET".to_owned()
 }
 
 #[derive(Deserialize, Default)]
@@ -51,15 +71,28 @@ pub(super) struct Options {
 
 pub(super) async fn check(
     State(app): State<Arc<App>>,
+    caller: Caller,
     options: Result<Query<Options>, QueryRejection>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
     let Query(options) = options.map_err(|error| Problem::malformed(error.body_text()))?;
     let (bytes, permit) = body::read(&app, &headers, body).await?;
-    let asked: Asked = serde_json::from_slice(&bytes)
-        .map_err(|error| Problem::malformed(format!("the body is not a check: {error}")))?;
-    let checked = app.ledger.check(asked.into(), permit).await?;
+    let asked: Asked = body::json("a check", &bytes)?;
+    let check = Check::try_from(asked)?;
+    let key = match &check {
+        Check::Named { key, .. } if app.log_keys => Some(key.clone()),
+        Check::Named { .. } | Check::Described(_) => None,
+    };
+    let checked = app.ledger.check(check, permit).await?;
+    tracing::debug!(
+        rule = checked.rule,
+        allowed = checked.allowed,
+        key = ?key,
+        tenant = &*caller.tenant,
+        token = caller.token.as_deref(),
+        "checked"
+    );
     let mut response = match options.enforce && !checked.allowed {
         true => exceeded(&checked).into_response(),
         false => Json(describe(&checked)).into_response(),
@@ -70,30 +103,61 @@ pub(super) async fn check(
     Ok(response)
 }
 
-impl From<Asked> for Check {
-    fn from(asked: Asked) -> Self {
-        Self {
-            rule: asked.rule,
-            key: match asked.key {
-                Key::None => Vec::new(),
-                Key::One(value) => vec![value],
-                Key::Many(values) => values,
-            },
-            cost: asked.cost.map(NonZeroU64::get),
+impl TryFrom<Asked> for Check {
+    type Error = Problem;
+
+    fn try_from(asked: Asked) -> Result<Self, Problem> {
+        let key = match asked.key {
+            Key::None => Vec::new(),
+            Key::One(value) => vec![value],
+            Key::Many(values) => values,
+        };
+        let cost = asked.cost.map(NonZeroU64::get);
+        match (asked.rule, asked.request) {
+            (Some(rule), None) => Ok(Self::Named { rule, key, cost }),
+            (None, Some(request)) if key.is_empty() && cost.is_none() => {
+                Ok(Self::Described(request.into()))
+            }
+            (None, None) => Err(Problem::malformed(
+                "the body is not a check: name a rule and its key, or describe a request",
+            )
+            .with("field", "rule")),
+            (_, Some(_)) => Err(Problem::malformed(
+                "the body is not a check: a request stands alone; its rules, keys and costs \
+                 are those that apply to it",
+            )
+            .with("field", "request")),
         }
     }
 }
 
+impl From<Request> for Described {
+    fn from(request: Request) -> Self {
+        let headers = request.headers.into_iter();
+        Self {
+            method: request.method,
+            host: request.host,
+            path: request.path,
+            headers: headers
+                .map(|(name, value)| (name.to_ascii_lowercase(), value))
+                .collect(),
+            address: request.ip,
+        }
+    }
+}
+
+/// What was decided; without numbers if no rule applies.
 fn describe(checked: &Checked) -> Value {
     let decision = &checked.decision;
+    let applies = checked.rule.is_some();
     let reset_at = checked.now.after(decision.reset_after).as_micros();
     let retry_after = decision.retry_after.filter(|_| !checked.allowed);
     json!({
         "allowed": checked.allowed,
         "rule": checked.rule,
-        "limit": decision.limit,
-        "remaining": decision.remaining,
-        "reset_at": reset_at.div_ceil(1_000_000),
+        "limit": applies.then_some(decision.limit),
+        "remaining": applies.then_some(decision.remaining),
+        "reset_at": applies.then_some(reset_at.div_ceil(1_000_000)),
         "retry_after": retry_after.map(|wait| wait.as_secs_ceil()),
         "tier": decision.tier.name(),
         "shadowed": decision.shadowed,
@@ -101,7 +165,7 @@ fn describe(checked: &Checked) -> Value {
 }
 
 fn exceeded(checked: &Checked) -> Problem {
-    let rule = &checked.rule;
+    let rule = checked.rule.as_deref().unwrap_or_default();
     let detail = match checked.decision.retry_after {
         Some(_) => format!("the quota of rule {rule:?} is spent"),
         None => format!("rule {rule:?} never allows so large a cost"),
@@ -114,7 +178,7 @@ fn exceeded(checked: &Checked) -> Problem {
         detail,
     )
     .registered(QUOTA_EXCEEDED)
-    .with("violated-policies", json!([checked.rule]));
+    .with("violated-policies", json!([rule]));
     match checked.decision.retry_after {
         Some(wait) => problem.retry_after(wait.as_secs_ceil()),
         None => problem,

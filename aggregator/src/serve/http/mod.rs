@@ -10,24 +10,43 @@ use axum::{
     routing::{get, post},
 };
 
+mod addresses;
+mod backup;
 mod body;
+mod caller;
 mod check;
+mod counter;
+mod farewell;
+mod guard;
+mod openapi;
+mod origin;
 mod problem;
 mod quota_headers;
 mod server;
 mod status;
 mod sync;
+mod tls;
 
+pub(super) use self::backup::DataDir;
 use self::problem::Problem;
-pub(super) use self::server::Server;
-use super::{metrics::Metrics, task::LedgerHandle};
+pub use self::tls::TlsError;
+pub(super) use self::{
+    server::Server,
+    tls::{Contents as TlsContents, Tls},
+};
+use super::{gate::Gate, metrics::Metrics, task::LedgerHandle};
 use crate::config::Limits;
 
 /// What every handler may use.
-struct App {
-    ledger: LedgerHandle,
-    metrics: Arc<Metrics>,
-    limits: Limits,
+pub(super) struct App {
+    pub(super) ledger: LedgerHandle,
+    pub(super) data: DataDir,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) limits: Limits,
+    /// Who is let in.
+    pub(super) gate: Arc<Gate>,
+    /// Whether log lines may show keys.
+    pub(super) log_keys: bool,
 }
 
 fn router(app: App) -> Router {
@@ -35,11 +54,15 @@ fn router(app: App) -> Router {
     Router::new()
         .route("/v1/sync", post(sync::sync))
         .route("/v1/ratelimit/check", post(check::check))
+        .route("/v1/openapi.json", get(openapi::document))
+        .merge(counter::routes())
+        .route("/v1/backup", get(backup::backup))
         .route("/healthz", get(status::healthz))
         .route("/readyz", get(status::readyz))
         .route("/metrics", get(status::metrics))
         .method_not_allowed_fallback(no_such_method)
         .fallback(no_such_path)
+        .layer(from_fn_with_state(Arc::clone(&app), guard::guard))
         .layer(from_fn_with_state(Arc::clone(&app), count))
         .with_state(app)
 }

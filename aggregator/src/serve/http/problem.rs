@@ -5,8 +5,9 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::openapi;
 use crate::serve::task::Refusal;
 
 /// Where our own types of problem are named.
@@ -61,6 +62,17 @@ impl Problem {
         self
     }
 
+    /// As it is told: in a body of its own, or as one result of many.
+    pub(super) fn into_body(self) -> Value {
+        let mut body = Map::new();
+        body.insert("type".to_owned(), self.kind.into());
+        body.insert("title".to_owned(), self.title.into());
+        body.insert("status".to_owned(), self.status.as_u16().into());
+        body.insert("detail".to_owned(), self.detail.into());
+        body.extend(self.members);
+        body.into()
+    }
+
     pub(super) fn malformed(detail: impl Into<String>) -> Self {
         let title = "The request could not be read";
         Self::new(StatusCode::BAD_REQUEST, "malformed", title, detail)
@@ -84,18 +96,17 @@ impl Problem {
         Self::new(status, "unready", "The region is not ready", detail).retry_after(COME_AGAIN_S)
     }
 
+    /// What should not happen: a request that was taken and has no answer.
+    pub(super) fn unanswered() -> Self {
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        let detail = "the request was taken, but nothing was answered";
+        Self::new(status, "unanswered", "There is no answer", detail)
+    }
+
     pub(super) fn no_such_path(path: &str) -> Self {
         let detail = format!("there is nothing at {path}");
-        Self::new(StatusCode::NOT_FOUND, "no-such-path", "Not found", detail).with(
-            "paths",
-            json!([
-                "/v1/sync",
-                "/v1/ratelimit/check",
-                "/healthz",
-                "/readyz",
-                "/metrics"
-            ]),
-        )
+        Self::new(StatusCode::NOT_FOUND, "no-such-path", "Not found", detail)
+            .with("paths", openapi::paths())
     }
 
     pub(super) fn no_such_method(method: &str, path: &str) -> Self {
@@ -114,6 +125,12 @@ impl From<Refusal> for Problem {
                 Self::new(status, "queue-full", "The region is busy", detail)
                     .retry_after(COME_AGAIN_S)
             }
+            Refusal::TooManyWatchers => {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                Self::new(status, "too-many-watchers", "The region is busy", detail)
+                    .retry_after(COME_AGAIN_S)
+            }
+            Refusal::Counter(error) => error.into(),
             Refusal::Late(_) => {
                 let status = StatusCode::SERVICE_UNAVAILABLE;
                 Self::new(status, "late", "The region did not answer in time", detail)
@@ -136,16 +153,11 @@ impl From<Refusal> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut body = Map::new();
-        body.insert("type".to_owned(), self.kind.into());
-        body.insert("title".to_owned(), self.title.into());
-        body.insert("status".to_owned(), self.status.as_u16().into());
-        body.insert("detail".to_owned(), self.detail.into());
-        body.extend(self.members);
+        let (status, retry_after_s) = (self.status, self.retry_after_s);
         let kind = HeaderValue::from_static("application/problem+json");
-        let mut response = (self.status, Value::Object(body).to_string()).into_response();
+        let mut response = (status, self.into_body().to_string()).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        if let Some(seconds) = self.retry_after_s {
+        if let Some(seconds) = retry_after_s {
             response
                 .headers_mut()
                 .insert(header::RETRY_AFTER, seconds.into());

@@ -8,9 +8,12 @@ use crate::serve::task::Checked;
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
 
-/// Adds both.
+/// Adds both, if a rule applies.
 pub(super) fn add(headers: &mut HeaderMap, checked: &Checked) {
-    let name = quoted(&checked.rule);
+    let Some(rule) = &checked.rule else {
+        return;
+    };
+    let name = quoted(rule);
     let decision = &checked.decision;
     let mut policy = format!("{name};q={}", decision.limit);
     if checked.window_us > 0 && checked.window_us.is_multiple_of(1_000_000) {

@@ -1,26 +1,32 @@
 //! Connections: how many, how long, how much of each; and how they end.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::{conn::auto::Builder, graceful::GracefulShutdown},
+    server::{
+        conn::auto::Builder,
+        graceful::{GracefulShutdown, Watcher},
+    },
     service::TowerToHyperService,
 };
 use tokio::{
-    io::AsyncWriteExt,
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch},
     task::JoinHandle,
     time::{sleep, timeout},
 };
 
-use super::{App, router};
-use crate::{
-    config::Limits,
-    serve::{metrics::Metrics, task::LedgerHandle},
+use super::{
+    App,
+    addresses::{Addresses, Visitor},
+    farewell::Farewell,
+    router,
+    tls::{Refused, Tls},
 };
+use crate::serve::metrics::Metrics;
 
 /// How long a connection may take over the head of a request, idle time before
 /// it included.
@@ -42,6 +48,10 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n\
     content-length: 0\r\nconnection: close\r\n\r\n";
 
+/// What who speaks plain HTTP where TLS is spoken is told.
+const PLAIN: &[u8] = b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n\
+    content-length: 40\r\nconnection: close\r\n\r\nthis port speaks TLS: ask with https://\n";
+
 /// Accepts connections until it is stopped.
 pub(in crate::serve) struct Server {
     stop: oneshot::Sender<()>,
@@ -49,23 +59,19 @@ pub(in crate::serve) struct Server {
 }
 
 impl Server {
-    pub(in crate::serve) fn start(
-        listener: TcpListener,
-        ledger: LedgerHandle,
-        metrics: &Arc<Metrics>,
-        limits: &Limits,
-    ) -> Self {
+    pub(in crate::serve) fn start(listener: TcpListener, app: App, tls: Option<Arc<Tls>>) -> Self {
         let (stop, stopped) = oneshot::channel();
+        let limits = &app.limits;
         let connections = Connections {
-            router: router(App {
-                ledger,
-                metrics: Arc::clone(metrics),
-                limits: *limits,
-            }),
             room: Arc::new(Semaphore::new(limits.connections_max as usize)),
-            metrics: Arc::clone(metrics),
+            addresses: Addresses::new(limits.connections_per_address_max),
+            metrics: Arc::clone(&app.metrics),
+            router: router(app),
+            tls,
             http: builder(),
             graceful: GracefulShutdown::new(),
+            farewell: Farewell::new(),
+            ending: watch::Sender::default(),
         };
         let accepting = tokio::spawn(connections.accept(listener, stopped));
         Self { stop, accepting }
@@ -80,11 +86,16 @@ impl Server {
 }
 
 struct Connections {
-    router: Router,
     room: Arc<Semaphore>,
+    addresses: Addresses,
     metrics: Arc<Metrics>,
+    router: Router,
+    tls: Option<Arc<Tls>>,
     http: Builder<TokioExecutor>,
     graceful: GracefulShutdown,
+    farewell: Farewell,
+    /// Closed once the service is stopping: handshakes need not be finished.
+    ending: watch::Sender<()>,
 }
 
 impl Connections {
@@ -95,12 +106,12 @@ impl Connections {
                 _ = &mut stopped => break,
             };
             match accepted {
-                Ok((stream, _)) => self.take(stream),
+                Ok((stream, peer)) => self.take(stream, peer),
                 // Out of files, say: those that are open may end meanwhile.
                 Err(_) => sleep(Duration::from_millis(50)).await,
             }
         }
-        drop(listener);
+        drop((listener, self.ending));
         if timeout(FINISH_TIMEOUT, self.graceful.shutdown())
             .await
             .is_err()
@@ -109,22 +120,80 @@ impl Connections {
         }
     }
 
-    fn take(&self, stream: TcpStream) {
-        let Ok(place) = Arc::clone(&self.room).try_acquire_owned() else {
-            tokio::spawn(turn_away(stream));
-            return;
+    fn take(&self, stream: TcpStream, peer: SocketAddr) {
+        let (place, visitor) = match self.admit(peer) {
+            Ok(admitted) => admitted,
+            Err(reason) => {
+                self.metrics.door.count_connection(reason);
+                if self.tls.is_none() {
+                    self.farewell.say(TOO_MANY, stream);
+                }
+                return;
+            }
         };
         // Replies are whole when they are written; waiting for more is of no use.
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(self.router.clone());
-        let connection = self.http.serve_connection(TokioIo::new(stream), service);
-        let connection = self.graceful.watch(connection.into_owned());
-        let open = Open::new(place, Arc::clone(&self.metrics));
+        let open = Open::new(place, visitor, Arc::clone(&self.metrics));
+        let talk = Talk {
+            farewell: self.farewell.clone(),
+            http: self.http.clone(),
+            router: self.router.clone(),
+            watcher: self.graceful.watcher(),
+        };
+        let (tls, ending) = (self.tls.clone(), self.ending.subscribe());
         tokio::spawn(async move {
-            // A connection that broke off is its client's business.
-            let _ = connection.await;
+            match tls {
+                None => talk.over(stream).await,
+                Some(tls) => talk.over_tls(&tls, stream, &open, ending).await,
+            }
             drop(open);
         });
+    }
+
+    fn admit(&self, peer: SocketAddr) -> Result<(OwnedSemaphorePermit, Visitor), &'static str> {
+        let place = Arc::clone(&self.room).try_acquire_owned();
+        let place = place.map_err(|_| "all")?;
+        let visitor = self.addresses.enter(peer.ip()).ok_or("address")?;
+        Ok((place, visitor))
+    }
+}
+
+/// What it takes to answer the requests of one connection.
+struct Talk {
+    farewell: Farewell,
+    http: Builder<TokioExecutor>,
+    router: Router,
+    watcher: Watcher,
+}
+
+impl Talk {
+    async fn over_tls(
+        self,
+        tls: &Tls,
+        stream: TcpStream,
+        open: &Open,
+        mut ending: watch::Receiver<()>,
+    ) {
+        let accepted = tokio::select! {
+            accepted = tls.accept(stream) => accepted,
+            _ = ending.changed() => return,
+        };
+        match accepted {
+            Ok(stream) => self.over(stream).await,
+            Err(refused) => {
+                open.metrics.door.count_connection(refused.reason());
+                if let Refused::NotTls(stream) = refused {
+                    self.farewell.say(PLAIN, stream);
+                }
+            }
+        }
+    }
+
+    async fn over(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let service = TowerToHyperService::new(self.router);
+        let connection = self.http.serve_connection(TokioIo::new(stream), service);
+        // A connection that broke off is its client's business.
+        let _ = self.watcher.watch(connection.into_owned()).await;
     }
 }
 
@@ -143,22 +212,19 @@ fn builder() -> Builder<TokioExecutor> {
     http
 }
 
-async fn turn_away(mut stream: TcpStream) {
-    // Best effort, and not for long: nobody is owed an answer here.
-    let _ = timeout(Duration::from_secs(1), stream.write_all(TOO_MANY)).await;
-}
-
 /// An open connection's place.
 struct Open {
     _place: OwnedSemaphorePermit,
+    _visitor: Visitor,
     metrics: Arc<Metrics>,
 }
 
 impl Open {
-    fn new(place: OwnedSemaphorePermit, metrics: Arc<Metrics>) -> Self {
+    fn new(place: OwnedSemaphorePermit, visitor: Visitor, metrics: Arc<Metrics>) -> Self {
         metrics.connections.inc();
         Self {
             _place: place,
+            _visitor: visitor,
             metrics,
         }
     }

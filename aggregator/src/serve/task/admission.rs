@@ -16,6 +16,7 @@ pub(super) struct Admission {
     requests: Arc<Semaphore>,
     requests_max: usize,
     bytes: Arc<Semaphore>,
+    watchers: Arc<Semaphore>,
 }
 
 /// Room for one request. Dropping it gives the room back.
@@ -25,6 +26,12 @@ pub(in crate::serve) struct Permit {
     _bytes: OwnedSemaphorePermit,
 }
 
+/// A place among those who watch. Dropping it gives the place back.
+#[derive(Debug)]
+pub(in crate::serve) struct WatchPermit(
+    #[expect(dead_code, reason = "held, not read")] OwnedSemaphorePermit,
+);
+
 impl Admission {
     pub(super) fn new(limits: &Limits) -> Self {
         let requests_max = limits.queue_requests_max as usize;
@@ -32,6 +39,7 @@ impl Admission {
             requests: Arc::new(Semaphore::new(requests_max)),
             requests_max,
             bytes: Arc::new(Semaphore::new(limits.queue_bytes_max as usize)),
+            watchers: Arc::new(Semaphore::new(limits.watchers_max as usize)),
         }
     }
 
@@ -45,6 +53,11 @@ impl Admission {
             }),
             _ => Err(Refusal::QueueFull),
         }
+    }
+
+    pub(super) fn enter_watch(&self) -> Result<WatchPermit, Refusal> {
+        let place = Arc::clone(&self.watchers).try_acquire_owned();
+        place.map(WatchPermit).map_err(|_| Refusal::TooManyWatchers)
     }
 
     /// Requests under way.

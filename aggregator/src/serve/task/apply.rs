@@ -3,58 +3,45 @@
 use std::sync::Arc;
 
 use limiter::{
-    decision::{Decision, Tier, Verdict},
-    request::{Hit, Query},
     ruleset::RuleSet,
-    time::Micros,
     wire::{Batch, SyncReply, SyncRequest},
 };
-use smallvec::smallvec;
 
 use super::{
     Task, TaskError,
     admission::Permit,
-    recovery::Records,
-    waiting::Outcome,
-    work::{Answer, Check, Checked, Refusal, Request},
+    books::{Owner, journaled},
+    work::{Answer, Request},
 };
-use crate::{
-    serve::health::Health,
-    store::{Log, Position},
-};
+use crate::{serve::health::Health, store::Position};
 
 /// Bytes that may wait for a commit before no more requests are applied: the
 /// log's buffer always has room for the records of one more.
 const UNCOMMITTED_BYTES_MAX: u64 = 16 << 20;
 
-/// What is said of a request that no rule has a word on.
-const NO_RULE: Decision = Decision {
-    rule: usize::MAX,
-    limit: 0,
-    remaining: 0,
-    reset_after: Micros::ZERO,
-    retry_after: None,
-    tier: Tier::Region,
-    shadowed: false,
-};
-
 impl Task {
     /// Applies what was asked, as long as the log takes it.
     pub(super) fn apply_queue(&mut self) -> Result<(), TaskError> {
-        if let Some(why) = self.commits.obstacle() {
-            for (request, _permit) in self.queue.drain(..) {
-                refuse(request, why.clone());
-            }
-        }
         while self.log.waiting_bytes() < UNCOMMITTED_BYTES_MAX
             && let Some((request, permit)) = self.queue.pop_front()
         {
             match request {
-                Request::Sync(message, answer) => self.sync(message, answer, permit)?,
-                Request::Check(check, answer) => self.check(&check, answer, permit)?,
+                Request::Counter(request) if request.is_read() => self.counter(request, permit)?,
+                request => match self.commits.obstacle() {
+                    Some(why) => request.refuse(why),
+                    None => self.apply(request, permit)?,
+                },
             }
         }
         Ok(())
+    }
+
+    fn apply(&mut self, request: Request, permit: Permit) -> Result<(), TaskError> {
+        match request {
+            Request::Sync(message, answer) => self.sync(message, answer, permit),
+            Request::Check(check, answer) => self.check(check, answer, permit),
+            Request::Counter(request) => self.counter(request, permit),
+        }
     }
 
     fn sync(
@@ -65,8 +52,9 @@ impl Task {
     ) -> Result<(), TaskError> {
         let now = self.clock.now();
         let deltas = deltas(&message);
-        let result = journaled(&mut self.log, |records| {
-            self.ledger.sync(message, now, records)
+        let ledger = &mut self.books.ledger;
+        let result = journaled(&mut self.log, Owner::Ledger, |records| {
+            ledger.sync(message, now, records)
         })?;
         match result {
             Ok(reply) => {
@@ -76,52 +64,13 @@ impl Task {
                     true => self.rules_at,
                     false => self.log.last(),
                 };
-                self.answer(rests_on, Outcome::Sync(reply, answer), Some(permit));
+                self.answer(rests_on, reply, answer, Some(permit));
             }
             Err(error) => {
                 self.metrics.refused_syncs.inc();
                 drop(answer.send(Err(error.into())));
             }
         }
-        Ok(())
-    }
-
-    fn check(
-        &mut self,
-        check: &Check,
-        answer: Answer<Checked>,
-        permit: Permit,
-    ) -> Result<(), TaskError> {
-        let now = self.clock.now();
-        let query = match resolve(self.ledger.rules(), check) {
-            Ok(query) => query,
-            Err(refusal) => {
-                drop(answer.send(Err(refusal)));
-                return Ok(());
-            }
-        };
-        let verdict = journaled(&mut self.log, |records| {
-            self.ledger.check(&query, now, records)
-        })?;
-        let (allowed, decision) = match verdict {
-            Verdict::Allow(decision) => (true, decision),
-            Verdict::Deny(decision) => (false, decision),
-            Verdict::Pass | Verdict::Hold { .. } => (true, NO_RULE),
-        };
-        self.metrics.count_check(&check.rule, allowed);
-        let rule = query.rules.rule(decision.rule);
-        let checked = Checked {
-            rule: check.rule.clone(),
-            window_us: rule.map_or(0, |rule| rule.quota.window.length().get()),
-            now,
-            allowed,
-            decision,
-        };
-        self.answer(
-            self.log.last(),
-            Outcome::Check(checked, answer),
-            Some(permit),
-        );
         Ok(())
     }
 
@@ -136,44 +85,50 @@ impl Task {
             drop(answer.send(Err(why)));
             return Ok(());
         }
-        rules.revision = self.ledger.rules().revision;
-        if rules != **self.ledger.rules() || rules.revision == 0 {
+        rules.revision = self.books.ledger.rules().revision;
+        if rules != **self.books.ledger.rules() || rules.revision == 0 {
             rules.revision = rules.revision.saturating_add(1);
             let (now, rules) = (self.clock.now(), Arc::new(rules));
-            journaled(&mut self.log, |records| {
-                self.ledger.set_rules(rules, now, records)
+            let ledger = &mut self.books.ledger;
+            journaled(&mut self.log, Owner::Ledger, |records| {
+                ledger.set_rules(rules, now, records)
             })?;
             self.rules_at = self.log.last();
             self.report_serving();
         }
-        let revision = self.ledger.rules().revision;
-        self.answer(self.rules_at, Outcome::Rules(revision, answer), None);
+        let revision = self.books.ledger.rules().revision;
+        self.answer(self.rules_at, revision, answer, None);
         Ok(())
     }
 
     pub(super) fn report_serving(&self) {
-        let rules_revision = self.ledger.rules().revision;
+        let rules_revision = self.books.ledger.rules().revision;
         self.health.set(Health::Serving { rules_revision });
     }
 
-    fn answer(&mut self, rests_on: Position, outcome: Outcome, permit: Option<Permit>) {
-        if rests_on <= self.log.durable(self.commits.durability()) {
-            outcome.release();
+    /// Answers once what the answer rests on is durable.
+    pub(super) fn answer<T: Send + 'static>(
+        &mut self,
+        rests_on: Position,
+        told: T,
+        answer: Answer<T>,
+        permit: Option<Permit>,
+    ) {
+        if self.is_durable(rests_on) {
+            // Whoever asked may have gone away: then nobody is told, and it counts.
+            drop(answer.send(Ok(told)));
         } else {
-            // Behind those that came before: positions grow along the line.
-            self.waiting.push(self.log.last(), outcome, permit);
+            self.waiting.push(rests_on, told, answer, permit);
         }
     }
-}
 
-/// Changes the ledger, with its records going to the log. Once one was not
-/// taken, the ledger is not to be believed any more.
-fn journaled<T>(log: &mut Log, change: impl FnOnce(&mut Records<'_>) -> T) -> Result<T, TaskError> {
-    let mut records = Records { log, lost: None };
-    let result = change(&mut records);
-    match records.lost {
-        None => Ok(result),
-        Some(error) => Err(error.into()),
+    /// The last record that is as durable as was chosen.
+    pub(super) fn durable(&self) -> Position {
+        self.log.durable(self.commits.durability())
+    }
+
+    pub(super) fn is_durable(&self, position: Position) -> bool {
+        position <= self.durable()
     }
 }
 
@@ -187,43 +142,4 @@ fn deltas(message: &SyncRequest) -> Vec<u64> {
             .sum()
     };
     message.batches.iter().map(of_batch).collect()
-}
-
-fn resolve(rules: &Arc<RuleSet>, check: &Check) -> Result<Query, Refusal> {
-    let found = rules.by_name(&check.rule);
-    let Some((place, rule)) = found.and_then(|place| Some((place, rules.rule(place)?))) else {
-        return Err(Refusal::UnknownRule {
-            rule: check.rule.clone(),
-            known: rules.rules().map(|rule| rule.name.clone()).collect(),
-        });
-    };
-    let values: Vec<&[u8]> = check.key.iter().map(String::as_bytes).collect();
-    if values.len() != rule.arity() {
-        return Err(Refusal::KeyParts {
-            rule: check.rule.clone(),
-            expected: rule.arity(),
-            got: values.len(),
-        });
-    }
-    let key = rules
-        .key_of(place, &values)
-        .ok_or_else(|| Refusal::KeyValue {
-            rule: check.rule.clone(),
-        })?;
-    let hit = Hit {
-        rule: place,
-        key,
-        cost: check.cost.unwrap_or(rule.cost),
-    };
-    Ok(Query {
-        rules: Arc::clone(rules),
-        hits: smallvec![hit],
-    })
-}
-
-fn refuse(request: Request, why: Refusal) {
-    match request {
-        Request::Sync(_, answer) => drop(answer.send(Err(why))),
-        Request::Check(_, answer) => drop(answer.send(Err(why))),
-    }
 }

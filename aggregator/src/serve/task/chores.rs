@@ -4,42 +4,76 @@ use std::time::Duration;
 
 use limiter::key::PARTITIONS;
 
-use super::Task;
+use super::{Task, books::Books};
 use crate::store::Durability;
 
 /// Time between the sweeps of two partitions: all of them are swept in about
 /// ten seconds, or in half a minute if there are millions of loans.
 const SWEEP_EVERY: Duration = Duration::from_millis(150);
 
+/// The same for counters, whose steps are shorter: all in about three seconds, or
+/// a hundred thousand entries a second. It is also how late those who watch a
+/// counter hear that it has ended.
+const SWEEP_COUNTERS_EVERY: Duration = Duration::from_millis(50);
+
 /// Time between two steps of sweeping a partition that is too full for one.
 const SWEEP_ON_AFTER: Duration = Duration::from_millis(10);
 
+/// The ledger's sweep, and the counters'.
+#[derive(Default)]
+pub(super) struct Sweeps {
+    ledger: Sweep,
+    counters: Sweep,
+}
+
 /// Which partition is swept next, and when.
 #[derive(Default)]
-pub(super) struct Sweep {
+struct Sweep {
     next: u32,
     due: Duration,
 }
 
+impl Sweeps {
+    pub(super) fn due(&self) -> Duration {
+        self.ledger.due.min(self.counters.due)
+    }
+}
+
 impl Sweep {
-    pub(super) const fn due(&self) -> Duration {
-        self.due
+    /// Does a step if it is time for one. Returns whether it was.
+    fn step(
+        &mut self,
+        every: Duration,
+        uptime: Duration,
+        has_more: impl FnOnce(u32) -> bool,
+    ) -> bool {
+        if uptime < self.due {
+            return false;
+        }
+        if has_more(self.next) {
+            self.due = uptime + SWEEP_ON_AFTER;
+        } else {
+            self.next = self.next.wrapping_add(1) % PARTITIONS;
+            self.due = uptime + every;
+        }
+        true
     }
 }
 
 impl Task {
     pub(super) fn do_chores(&mut self) {
         self.snapshot_step();
-        let uptime = self.clock.uptime();
-        if uptime < self.sweep.due {
-            return;
-        }
-        let now = self.clock.now();
-        if self.ledger.sweep(self.sweep.next, now) {
-            self.sweep.due = uptime + SWEEP_ON_AFTER;
-        } else {
-            self.sweep.next = self.sweep.next.wrapping_add(1) % PARTITIONS;
-            self.sweep.due = uptime + SWEEP_EVERY;
+        let (uptime, now) = (self.clock.uptime(), self.clock.now());
+        let Books {
+            ledger, counters, ..
+        } = &mut self.books;
+        let sweeps = &mut self.sweeps;
+        let (ledger_due, counters_due) = (&mut sweeps.ledger, &mut sweeps.counters);
+        ledger_due.step(SWEEP_EVERY, uptime, |next| ledger.sweep(next, now));
+        if counters_due.step(SWEEP_COUNTERS_EVERY, uptime, |next| {
+            counters.sweep(next, now)
+        }) {
+            self.tell_watchers();
         }
     }
 
@@ -47,10 +81,14 @@ impl Task {
     pub(super) fn observe(&mut self) {
         let now = self.clock.now();
         let metrics = &self.metrics;
-        metrics.set_books(&self.ledger);
-        metrics.keys.set(whole(self.ledger.keys()));
-        metrics.sources.set(whole(self.ledger.sources(now)));
-        let revision = self.ledger.rules().revision;
+        metrics.set_books(&self.books.ledger);
+        metrics.keys.set(whole(self.books.ledger.keys()));
+        let counters = &self.books.counters;
+        metrics.counters.set(whole(counters.len()));
+        let keys = counters.idempotency_keys();
+        metrics.idempotency_keys.set(whole(keys));
+        metrics.sources.set(whole(self.books.ledger.sources(now)));
+        let revision = self.books.ledger.rules().revision;
         metrics
             .rules_revision
             .set(i64::try_from(revision).unwrap_or(i64::MAX));

@@ -93,6 +93,7 @@ impl Task {
             return Ok(());
         };
         self.commits.sync_next = false;
+        self.ahead.begin_commit();
         self.commits.started_at = uptime;
         let gone = |_| TaskError::Gone("commits");
         self.commits.thread.send(pending).map_err(gone)
@@ -105,8 +106,8 @@ impl Task {
                 let took = self.clock.uptime().saturating_sub(self.commits.started_at);
                 self.metrics.commit_seconds.observe(took.as_secs_f64());
                 self.room_again();
-                let durable = self.log.durable(self.commits.durability);
-                self.waiting.release(durable);
+                self.waiting.release(self.durable());
+                self.tell_watchers();
                 self.publish_sealed();
                 Ok(())
             }

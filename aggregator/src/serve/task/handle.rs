@@ -6,13 +6,15 @@ use std::{
 };
 
 use limiter::{
+    counter::{Add, AddError, Added, Counter, CounterId},
     ruleset::RuleSet,
     wire::{SyncReply, SyncRequest},
 };
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{
-    admission::{Admission, Permit},
+    admission::{Admission, Permit, WatchPermit},
+    counters::{CounterRequest, Watching},
     work::{Answer, Check, Checked, Event, Refusal, Request},
 };
 use crate::serve::health::{Health, HealthBoard};
@@ -35,6 +37,19 @@ impl LedgerHandle {
         }
     }
 
+    /// Makes room for a request that changes nothing: with the disk full, too.
+    pub(in crate::serve) fn admit_read(&self) -> Result<Permit, Refusal> {
+        match self.health.read() {
+            Health::Serving { .. } | Health::NoRoom(_) => self.admission.enter(0),
+            other => Err(Refusal::Unready(other.obstacle().unwrap_or_default())),
+        }
+    }
+
+    /// Makes room for one who watches a counter.
+    pub(in crate::serve) fn admit_watch(&self) -> Result<WatchPermit, Refusal> {
+        self.admission.enter_watch()
+    }
+
     /// Counts a source's message. The answer comes once it is durable.
     pub(in crate::serve) async fn sync(
         &self,
@@ -52,6 +67,66 @@ impl LedgerHandle {
         permit: Permit,
     ) -> Result<Checked, Refusal> {
         self.ask(|answer| Event::Request(Request::Check(check, answer), permit))
+            .await
+    }
+
+    /// Adds to counters, each add by itself and in order. The answer comes once
+    /// all of it is durable.
+    pub(in crate::serve) async fn add(
+        &self,
+        adds: Vec<Add>,
+        permit: Permit,
+    ) -> Result<Vec<Result<Added, AddError>>, Refusal> {
+        self.ask_counters(|answer| CounterRequest::Add(adds, answer), permit)
+            .await
+    }
+
+    /// What a counter is, as far as that is durable; none: never written.
+    pub(in crate::serve) async fn read(
+        &self,
+        id: CounterId,
+        permit: Permit,
+    ) -> Result<Option<Counter>, Refusal> {
+        self.ask_counters(|answer| CounterRequest::Read(id, answer), permit)
+            .await
+    }
+
+    /// Makes a counter zero.
+    pub(in crate::serve) async fn reset(
+        &self,
+        id: CounterId,
+        permit: Permit,
+    ) -> Result<Counter, Refusal> {
+        self.ask_counters(|answer| CounterRequest::Reset(id, answer), permit)
+            .await
+    }
+
+    /// Makes a counter one that was never written. Answers with what it was.
+    pub(in crate::serve) async fn delete(
+        &self,
+        id: CounterId,
+        permit: Permit,
+    ) -> Result<Option<Counter>, Refusal> {
+        self.ask_counters(|answer| CounterRequest::Delete(id, answer), permit)
+            .await
+    }
+
+    /// What a counter is, and a way to hear what it comes to be.
+    pub(in crate::serve) async fn watch(
+        &self,
+        id: CounterId,
+        permit: Permit,
+    ) -> Result<Watching, Refusal> {
+        self.ask_counters(|answer| CounterRequest::Watch(id, answer), permit)
+            .await
+    }
+
+    async fn ask_counters<T>(
+        &self,
+        request: impl FnOnce(Answer<T>) -> CounterRequest,
+        permit: Permit,
+    ) -> Result<T, Refusal> {
+        self.ask(|answer| Event::Request(Request::Counter(request(answer)), permit))
             .await
     }
 
@@ -80,6 +155,12 @@ impl LedgerHandle {
     /// Requests under way.
     pub(in crate::serve) fn depth(&self) -> usize {
         self.admission.depth()
+    }
+
+    /// Ends every watch: nothing else would, as long as its reader stays.
+    pub(in crate::serve) fn end_watches(&self) {
+        // With the task, the watches have ended.
+        let _ = self.events.send(Event::EndWatches);
     }
 
     /// Ends the task once it has answered everything it was asked before.

@@ -1,18 +1,19 @@
-//! The ledger's task: one thread that owns the ledger, its log and the clock.
+//! The ledger's task: one thread that owns the books, their log and the clock.
 //!
-//! It takes whatever has been asked, applies each request to the ledger, and
+//! It takes whatever has been asked, applies each request to the books, and
 //! hands what that appended to the log to a second thread, which writes and
 //! syncs it: one commit is under way while the next is gathered. Everyone
 //! whose answer rests on a commit is answered when it is done.
 //!
 //! # Invariants
 //!
-//! - An answer that tells of a count leaves after every record before it is
-//!   durable (see `waiting.rs`).
+//! - An answer that tells of a count leaves after the records it rests on are
+//!   durable (see `waiting.rs`), and so does an event of a watch.
 //! - What waits here is bounded (see `admission.rs`); who finds no room is
 //!   told at once.
 //! - A full disk stops applying: everyone is told to come again, the records
-//!   that wait are tried again until they fit. A failed sync ends the task: what
+//!   that wait are tried again until they fit. Counters can be read meanwhile, as
+//!   far as what they hold is durable. A failed sync ends the task: what
 //!   is on the disk, only a restart can tell.
 
 use std::{
@@ -21,30 +22,36 @@ use std::{
     time::Duration,
 };
 
-use limiter::ledger::Ledger;
-
 mod admission;
 mod apply;
+mod books;
+mod check;
 mod chores;
 mod commit;
+mod counters;
+mod frames;
 mod handle;
-mod recovery;
 mod snapshot;
 mod start;
 mod threads;
 mod waiting;
+mod watches;
 mod work;
 
-pub(super) use admission::Permit;
+pub(super) use admission::{Permit, WatchPermit};
+pub(super) use counters::Watching;
 pub(super) use handle::LedgerHandle;
 pub(super) use start::{Setup, start};
-pub(super) use work::{Check, Checked, Refusal};
+pub(super) use work::{Check, Checked, Described, Refusal};
 
 use self::{
-    chores::Sweep,
+    books::Books,
+    check::Ahead,
+    chores::Sweeps,
     commit::Commits,
     snapshot::Snapshots,
     waiting::Waiting,
+    watches::Watches,
     work::{Event, Request},
 };
 use super::{clock::Clock, health::HealthBoard, metrics::Metrics};
@@ -72,17 +79,19 @@ pub enum TaskError {
 }
 
 struct Task {
-    ledger: Ledger,
+    books: Books,
     log: Log,
     clock: Box<dyn Clock>,
     events: mpsc::Receiver<Event>,
     queue: VecDeque<(Request, Permit)>,
     waiting: Waiting,
+    watches: Watches,
     /// The record of the rules in force.
     rules_at: Position,
     commits: Commits,
+    ahead: Ahead,
     snapshots: Snapshots,
-    sweep: Sweep,
+    sweeps: Sweeps,
     stopping: bool,
     metrics: Arc<Metrics>,
     health: Arc<HealthBoard>,
@@ -121,6 +130,7 @@ impl Task {
             Event::Committed(finished) => self.committed(finished)?,
             Event::Snapshot(progress) => self.snapshot_came_on(progress),
             Event::Gone(thread) => return Err(TaskError::Gone(thread)),
+            Event::EndWatches => self.watches.close(),
             Event::Stop => self.stopping = true,
         }
         Ok(())
@@ -130,7 +140,7 @@ impl Task {
     fn patience(&mut self) -> Duration {
         let uptime = self.clock.uptime();
         let retry = self.commits.retry_at();
-        let next = retry.map_or(self.sweep.due(), |at| at.min(self.sweep.due()));
+        let next = retry.map_or(self.sweeps.due(), |at| at.min(self.sweeps.due()));
         next.saturating_sub(uptime)
     }
 

@@ -7,7 +7,6 @@ use limiter::key::PARTITIONS;
 
 use super::{
     Task,
-    recovery::frame,
     threads::spawn,
     work::{Event, Progress},
 };
@@ -107,9 +106,7 @@ impl Task {
     }
 
     fn copy_partition(&mut self, partition: u32) {
-        let mut chunks = Vec::new();
-        self.ledger
-            .snapshot(partition, &mut |chunk| chunks.push(frame(chunk)));
+        let chunks = self.books.snapshot(partition, self.clock.now());
         let shard = Shard {
             partition,
             // Every record up to here is applied, whichever partition it is of.

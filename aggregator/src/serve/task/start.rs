@@ -8,12 +8,13 @@ use std::{
     time::Duration,
 };
 
-use limiter::ledger::Ledger;
+use limiter::{counter::TenantLimits, time::Micros};
 use tokio::sync::oneshot;
 
 use super::{
-    LedgerHandle, Task, TaskError, admission::Admission, chores::Sweep, commit::Commits,
-    recovery::Recovery, snapshot::Snapshots, waiting::Waiting, work::Event,
+    LedgerHandle, Task, TaskError, admission::Admission, books::Books, check::Ahead,
+    chores::Sweeps, commit::Commits, snapshot::Snapshots, waiting::Waiting, watches::Watches,
+    work::Event,
 };
 use crate::{
     config::Config,
@@ -34,6 +35,8 @@ struct Choices {
     data_dir: PathBuf,
     durability: Durability,
     snapshot_log_bytes: u64,
+    tenant: TenantLimits,
+    idempotency_lifetime: Micros,
 }
 
 /// Starts the task. What comes back last tells how it ended.
@@ -52,6 +55,8 @@ pub(in crate::serve) fn start(
         data_dir: config.data_dir.clone(),
         durability: config.durability,
         snapshot_log_bytes: config.snapshot_log_bytes,
+        tenant: config.tenant,
+        idempotency_lifetime: config.idempotency_lifetime,
     };
     let (ended, end) = oneshot::channel();
     thread::Builder::new()
@@ -70,27 +75,29 @@ fn open(
     events: mpsc::Sender<Event>,
     inbox: mpsc::Receiver<Event>,
 ) -> Result<Task, TaskError> {
-    let mut ledger = Ledger::new(hash_seeds()?);
-    let mut recovery = Recovery::of(&mut ledger);
+    let seeds = hash_seeds()?;
+    let mut books = Books::new(seeds, choices.tenant, choices.idempotency_lifetime);
     let options = Options::default();
-    let opened = Log::open(setup.disk, &choices.data_dir, options, &mut recovery);
-    let (log, report) = opened?;
+    let (log, report) = Log::open(setup.disk, &choices.data_dir, options, &mut books)?;
+    setup.clock.go_on_from(books.latest());
     describe(&report, setup.clock.uptime());
     let task = Task {
-        ledger,
+        books,
         log,
         clock: setup.clock,
         events: inbox,
         queue: VecDeque::new(),
         waiting: Waiting::default(),
+        watches: Watches::default(),
         rules_at: Position::START,
+        ahead: Ahead::default(),
         commits: Commits::start(choices.durability, &events)?,
         snapshots: Snapshots::new(
             choices.snapshot_log_bytes,
             report.snapshot_taken_at_ms,
             events,
         ),
-        sweep: Sweep::default(),
+        sweeps: Sweeps::default(),
         stopping: false,
         metrics: setup.metrics,
         health: setup.health,

@@ -1,48 +1,37 @@
 //! Answers that are ready but may not leave yet: what they tell is not durable.
 //!
-//! Invariant: an answer leaves only when every record appended before it is
-//! durable. This holds for duplicates and denials, too: what they tell rests
-//! on records that a crash could still take back.
+//! Invariant: an answer leaves only when every record it rests on is durable. This
+//! holds for duplicates and denials, too: what they tell rests on records that a
+//! crash could still take back.
 
 use std::collections::VecDeque;
 
-use limiter::wire::SyncReply;
-
 use super::{
     admission::Permit,
-    work::{Answer, Checked, Refusal},
+    work::{Answer, Refusal},
 };
 use crate::store::Position;
 
-/// An answer, and who gets it.
-pub(super) enum Outcome {
-    Sync(SyncReply, Answer<SyncReply>),
-    Check(Checked, Answer<Checked>),
-    Rules(u64, Answer<u64>),
+/// An answer and who gets it, whatever it is. Whoever asked may have gone away:
+/// then nobody is told, and it counts.
+trait Held: Send {
+    fn release(self: Box<Self>);
+    fn refuse(self: Box<Self>, why: Refusal);
 }
 
-impl Outcome {
-    /// Whoever asked may have gone away: then nobody is told, and it counts.
-    pub(super) fn release(self) {
-        match self {
-            Self::Sync(reply, answer) => drop(answer.send(Ok(reply))),
-            Self::Check(checked, answer) => drop(answer.send(Ok(checked))),
-            Self::Rules(revision, answer) => drop(answer.send(Ok(revision))),
-        }
+impl<T: Send> Held for (T, Answer<T>) {
+    fn release(self: Box<Self>) {
+        drop(self.1.send(Ok(self.0)));
     }
 
-    fn refuse(self, why: Refusal) {
-        match self {
-            Self::Sync(_, answer) => drop(answer.send(Err(why))),
-            Self::Check(_, answer) => drop(answer.send(Err(why))),
-            Self::Rules(_, answer) => drop(answer.send(Err(why))),
-        }
+    fn refuse(self: Box<Self>, why: Refusal) {
+        drop(self.1.send(Err(why)));
     }
 }
 
 struct Waiter {
     rests_on: Position,
-    outcome: Outcome,
+    held: Box<dyn Held>,
     _permit: Option<Permit>,
 }
 
@@ -51,12 +40,19 @@ struct Waiter {
 pub(super) struct Waiting(VecDeque<Waiter>);
 
 impl Waiting {
-    /// Takes an answer that rests on every record up to `rests_on`, which is
-    /// not before that of the answer taken last.
-    pub(super) fn push(&mut self, rests_on: Position, outcome: Outcome, permit: Option<Permit>) {
+    /// Takes an answer that rests on records up to `rests_on`. It waits at least
+    /// as long as those that came before it.
+    pub(super) fn push<T: Send + 'static>(
+        &mut self,
+        rests_on: Position,
+        told: T,
+        answer: Answer<T>,
+        permit: Option<Permit>,
+    ) {
+        let before = self.0.back().map_or(rests_on, |waiter| waiter.rests_on);
         self.0.push_back(Waiter {
-            rests_on,
-            outcome,
+            rests_on: rests_on.max(before),
+            held: Box::new((told, answer)),
             _permit: permit,
         });
     }
@@ -64,7 +60,7 @@ impl Waiting {
     /// Lets go of every answer that rests on nothing after `durable`.
     pub(super) fn release(&mut self, durable: Position) {
         while let Some(waiter) = self.0.pop_front_if(|waiter| waiter.rests_on <= durable) {
-            waiter.outcome.release();
+            waiter.held.release();
         }
     }
 
@@ -72,7 +68,7 @@ impl Waiting {
     /// durable. They stay in the log: a message sent again is a duplicate.
     pub(super) fn refuse(&mut self, why: &Refusal) {
         for waiter in self.0.drain(..) {
-            waiter.outcome.refuse(why.clone());
+            waiter.held.refuse(why.clone());
         }
     }
 
@@ -91,18 +87,23 @@ mod tests {
         let mut waiting = Waiting::default();
         let mut ask = |position| {
             let (answer, answered) = oneshot::channel();
-            let outcome = Outcome::Rules(position, answer);
-            waiting.push(Position::new(position), outcome, None);
+            waiting.push(Position::new(position), position, answer, None);
             answered
         };
         let (mut first, mut second) = (ask(3), ask(5));
+        let mut third = ask(4);
         waiting.release(Position::new(2));
         assert!(first.try_recv().is_err());
         waiting.release(Position::new(4));
         assert_eq!(first.try_recv(), Ok(Ok(3)));
-        assert!(second.try_recv().is_err());
+        assert!(second.try_recv().is_err() && third.try_recv().is_err());
+        waiting.release(Position::new(5));
+        assert_eq!(second.try_recv(), Ok(Ok(5)));
+        assert_eq!(third.try_recv(), Ok(Ok(4)));
+        let (answer, mut last) = oneshot::channel::<Result<u64, _>>();
+        waiting.push(Position::new(6), 6, answer, None);
         waiting.refuse(&Refusal::QueueFull);
-        assert_eq!(second.try_recv(), Ok(Err(Refusal::QueueFull)));
+        assert_eq!(last.try_recv(), Ok(Err(Refusal::QueueFull)));
         assert!(waiting.is_empty());
     }
 }

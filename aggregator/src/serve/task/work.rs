@@ -1,8 +1,10 @@
 //! What the ledger's task is asked, and what it answers.
 
-use core::time::Duration;
+use core::{net::IpAddr, time::Duration};
+use std::collections::HashMap;
 
 use limiter::{
+    counter::AddError,
     decision::Decision,
     ledger::SyncError,
     ruleset::RuleSet,
@@ -11,7 +13,7 @@ use limiter::{
 };
 use tokio::sync::oneshot;
 
-use super::admission::Permit;
+use super::{admission::Permit, counters::CounterRequest};
 use crate::store::{Finished, Published, SealedSnapshot, SnapshotError};
 
 /// Where an answer goes. Whoever asked may have gone away.
@@ -31,6 +33,8 @@ pub(super) enum Event {
     Snapshot(Progress),
     /// A thread that the task relies on has panicked.
     Gone(&'static str),
+    /// Nobody is to watch counters any more.
+    EndWatches,
     /// No more requests will come.
     Stop,
 }
@@ -49,26 +53,75 @@ pub(super) enum Progress {
 pub(super) enum Request {
     Sync(SyncRequest, Answer<SyncReply>),
     Check(Check, Answer<Checked>),
+    Counter(CounterRequest),
+}
+
+impl Request {
+    pub(super) fn refuse(self, why: Refusal) {
+        match self {
+            Self::Sync(_, answer) => drop(answer.send(Err(why))),
+            Self::Check(_, answer) => drop(answer.send(Err(why))),
+            Self::Counter(request) => request.refuse(why),
+        }
+    }
 }
 
 /// A request to be decided here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::serve) struct Check {
-    /// The name of the rule.
-    pub(in crate::serve) rule: String,
-    /// A value for each part of its key.
-    pub(in crate::serve) key: Vec<String>,
-    /// What it spends; the rule's own cost if not said.
-    pub(in crate::serve) cost: Option<u64>,
+#[derive(Clone, Debug)]
+pub(in crate::serve) enum Check {
+    /// By one rule.
+    Named {
+        /// The name of the rule.
+        rule: String,
+        /// A value for each part of its key.
+        key: Vec<String>,
+        /// What it spends; the rule's own cost if not said.
+        cost: Option<u64>,
+    },
+    /// By every rule that applies to it.
+    Described(Described),
+}
+
+/// A request in words.
+#[derive(Clone, Debug)]
+pub(in crate::serve) struct Described {
+    pub(in crate::serve) method: String,
+    pub(in crate::serve) host: String,
+    pub(in crate::serve) path: String,
+    /// By their names in lower case.
+    pub(in crate::serve) headers: HashMap<String, String>,
+    pub(in crate::serve) address: Option<IpAddr>,
+}
+
+impl limiter::request::Request for Described {
+    fn method(&self) -> &[u8] {
+        self.method.as_bytes()
+    }
+
+    fn host(&self) -> &[u8] {
+        self.host.as_bytes()
+    }
+
+    fn path(&self) -> &[u8] {
+        self.path.as_bytes()
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.get(name).map(String::as_bytes)
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
 }
 
 /// A request that was decided.
 #[derive(Clone, Debug)]
 pub(in crate::serve) struct Checked {
-    /// The rule that was asked.
-    pub(in crate::serve) rule: String,
+    /// The rule that was decisive; none if none applies.
+    pub(in crate::serve) rule: Option<String>,
     /// Its window in microseconds.
-    pub window_us: u64,
+    pub(in crate::serve) window_us: u64,
     /// When, by the region's clock.
     pub(in crate::serve) now: Timestamp,
     /// Whether it is allowed.
@@ -95,6 +148,12 @@ pub(in crate::serve) enum Refusal {
     /// A message that means nothing.
     #[error(transparent)]
     Sync(#[from] SyncError),
+    /// As many watch counters as may.
+    #[error("as many watch counters as the region takes (watchers_max)")]
+    TooManyWatchers,
+    /// A counter cannot be changed like that.
+    #[error(transparent)]
+    Counter(#[from] AddError),
     /// There is no such rule.
     #[error("there is no rule {rule:?}")]
     UnknownRule {

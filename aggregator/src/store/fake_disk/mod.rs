@@ -171,6 +171,12 @@ impl Disk for FakeDisk {
         Ok(Box::new(Cursor::new(content)))
     }
 
+    fn len(&self, path: &Path) -> io::Result<u64> {
+        let mut state = self.state();
+        state.alive()?;
+        Ok(state.inode(path)?.content().len() as u64)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state();
         let step = state.step()?;

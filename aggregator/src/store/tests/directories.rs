@@ -67,10 +67,10 @@ fn a_later_format_is_refused_with_both_versions() {
         super::model::snapshot(&mut log, &history);
         drop(log);
         // The version follows a magic of 8 bytes.
-        disk.flip(&files(&disk, part)[0], 8, 1);
+        disk.flip(&files(&disk, part)[0], 8, 2);
         let before = disk.files();
         match refusal(&disk) {
-            OpenError::NewerFormat { found, known, .. } => assert_eq!((found, known), (3, 1)),
+            OpenError::NewerFormat { found, known, .. } => assert_eq!((found, known), (6, 2)),
             other => panic!("{other}"),
         }
         assert_eq!(disk.files(), before);

@@ -8,6 +8,7 @@
     reason = "a test that fails may panic"
 )]
 
+mod backups;
 mod commits;
 mod crash;
 mod directories;

@@ -5,7 +5,7 @@
 use super::Trouble;
 use crate::{
     quota::Algorithm,
-    rule::{Action, Consistency, Fallback, Scope},
+    rule::{Action, Commit, Consistency, Fallback, Scope},
     wire::rule as wire,
 };
 
@@ -92,5 +92,20 @@ pub(super) const fn action_code(word: Action) -> i32 {
     (match word {
         Action::Deny => wire::Action::Enforce,
         Action::Shadow => wire::Action::Shadow,
+    }) as i32
+}
+
+/// Only the region asks; a word that it does not know is the safe one.
+pub(super) fn commit(code: i32) -> Commit {
+    match wire::Commit::try_from(code) {
+        Ok(wire::Commit::Fast) => Commit::Fast,
+        Ok(wire::Commit::Durable) | Err(_) => Commit::Durable,
+    }
+}
+
+pub(super) const fn commit_code(word: Commit) -> i32 {
+    (match word {
+        Commit::Durable => wire::Commit::Durable,
+        Commit::Fast => wire::Commit::Fast,
     }) as i32
 }

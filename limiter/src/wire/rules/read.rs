@@ -40,6 +40,7 @@ pub(super) fn rule(sent: &wire::Rule) -> Result<Rule, Trouble> {
         tolerance_ppm: sent.tolerance_ppm,
         hold: Micros::new(sent.hold_us),
         penalty: Micros::new(sent.penalty_us),
+        commit: codes::commit(sent.commit),
     })
 }
 

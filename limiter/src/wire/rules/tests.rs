@@ -8,7 +8,7 @@ use prost::Message;
 use super::*;
 use crate::{
     quota::{Algorithm, Quota},
-    rule::{Action, Condition, Consistency, Expect, Fallback, KeyPart, OnFailure, Scope},
+    rule::{Action, Commit, Condition, Consistency, Expect, Fallback, KeyPart, OnFailure, Scope},
     time::Micros,
     window::Window,
     wire,
@@ -76,6 +76,7 @@ fn full() -> Rule {
         },
         action: Action::Shadow,
         penalty: Micros::from_secs(3),
+        commit: Commit::Fast,
     }
 }
 

@@ -60,6 +60,7 @@ impl From<&Rule> for wire::Rule {
             action: codes::action_code(rule.action),
             penalty_us: rule.penalty.get(),
             requires: 0,
+            commit: codes::commit_code(rule.commit),
         }
     }
 }
