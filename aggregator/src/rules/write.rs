@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 use limiter::{
     quota::Algorithm,
-    rule::{Condition, Expect, Rule},
+    rule::{Condition, Expect, Response, Rule},
 };
 
 use super::{
@@ -107,7 +107,28 @@ fn lines(rule: &Rule) -> Vec<String> {
     );
     let commit = words::name(words::COMMIT, &rule.commit);
     unless(rule.commit == plain.commit, "commit", &commit);
+    if let Some(response) = &rule.response {
+        lines.push(format!("response: {}", answer(response)));
+    }
     lines
+}
+
+fn answer(response: &Response) -> Flow {
+    let value = |text: &str| Flow::Scalar(scalar(text));
+    let mut fields = vec![(
+        "status".to_owned(),
+        Flow::Scalar(response.status.to_string()),
+    )];
+    if let Some(body) = &response.body {
+        fields.push(("body".into(), value(&body.text)));
+        fields.push(("content_type".into(), value(&body.content_type)));
+    }
+    if !response.headers.is_empty() {
+        let headers = response.headers.iter();
+        let headers = headers.map(|(name, text)| (scalar(name), value(text)));
+        fields.push(("headers".into(), Flow::Map(headers.collect())));
+    }
+    Flow::Map(fields)
 }
 
 fn conditions(conditions: &[Condition]) -> Vec<String> {
@@ -298,7 +319,7 @@ impl fmt::Display for Flow {
 mod tests {
     use limiter::{
         quota::Quota,
-        rule::{Action, Commit, Consistency, Fallback, KeyPart, OnFailure, Scope},
+        rule::{Action, Commit, Consistency, Fallback, KeyPart, OnFailure, Scope, response::Body},
         time::Micros,
         window::Window,
     };
@@ -362,6 +383,7 @@ mod tests {
         fn what_is_written_reads_back_as_the_same_rules(
             conditions in prop::collection::vec(any_condition(), 0..5),
             key in any_text(),
+            body in any_text(),
             name in "[!-~&&[^\"\\\\]]{1,8}",
         ) {
             let limit = std::num::NonZeroU64::new(7).unwrap();
@@ -382,6 +404,11 @@ mod tests {
                 action: Action::Shadow,
                 penalty: Micros::from_secs(90),
                 commit: Commit::Fast,
+                response: Some(Response {
+                    status: 503,
+                    body: Some(Body { content_type: "text/html; charset=utf-8".into(), text: body }),
+                    headers: vec![("x-why".into(), "null".into()), ("x-empty".into(), String::new())],
+                }),
                 ..Rule::new(name.clone(), quota.with_burst(std::num::NonZeroU64::new(9).unwrap()))
             };
             let rules = [full, Rule::new(format!("{name}2"), quota)];

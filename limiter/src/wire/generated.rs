@@ -276,6 +276,9 @@ pub struct Rule {
     /// When the region answers a request that it decides itself. Nothing to a source.
     #[prost(enumeration = "rule::Commit", tag = "20")]
     pub commit: i32,
+    /// What a denied client is answered; none: 429 and a problem document.
+    #[prost(message, optional, tag = "21")]
+    pub response: ::core::option::Option<Response>,
 }
 /// Nested message and enum types in `Rule`.
 pub mod rule {
@@ -444,6 +447,26 @@ pub mod rule {
             }
         }
     }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Response {
+    /// 400 to 599.
+    #[prost(uint32, tag = "1")]
+    pub status: u32,
+    #[prost(string, tag = "2")]
+    pub content_type: ::prost::alloc::string::String,
+    /// None: a problem document.
+    #[prost(string, optional, tag = "3")]
+    pub body: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "4")]
+    pub headers: ::prost::alloc::vec::Vec<Header>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Header {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Condition {

@@ -8,7 +8,10 @@ use prost::Message;
 use super::*;
 use crate::{
     quota::{Algorithm, Quota},
-    rule::{Action, Commit, Condition, Consistency, Expect, Fallback, KeyPart, OnFailure, Scope},
+    rule::{
+        Action, Commit, Condition, Consistency, Expect, Fallback, KeyPart, OnFailure, Response,
+        Scope, response::Body,
+    },
     time::Micros,
     window::Window,
     wire,
@@ -77,6 +80,14 @@ fn full() -> Rule {
         action: Action::Shadow,
         penalty: Micros::from_secs(3),
         commit: Commit::Fast,
+        response: Some(Response {
+            status: 403,
+            body: Some(Body {
+                content_type: "text/plain".into(),
+                text: "slow down".into(),
+            }),
+            headers: vec![("x-why".into(), "limit".into())],
+        }),
     }
 }
 
