@@ -67,3 +67,22 @@ fn every_step_of_every_vector_is_answered_exactly() {
     }
     assert!(steps > 500, "the vectors are there: {steps}");
 }
+
+/// A bucket of ten that refills in a minute.
+fn bucket() -> Quota {
+    let window = Window::new(Micros::from_secs(60)).unwrap();
+    let ten = NonZeroU64::new(10).unwrap();
+    Quota::new(ten, window, Algorithm::TokenBucket)
+}
+
+#[test]
+fn what_leaked_empties_a_bucket_and_leaves_no_debt() {
+    let (quota, now) = (bucket(), Timestamp::from_millis(1_000_000));
+    let mut count = Count::default();
+    count.add_leaked(&quota, quota.window.index(now), 500, now);
+    assert_eq!(count.room_micro(&quota, now), 0);
+    // A debt that was there before stays.
+    count.add(&quota, 3, now);
+    count.add_leaked(&quota, quota.window.index(now), 500, now);
+    assert_eq!(count.room_micro(&quota, now), -3_000_000);
+}

@@ -60,6 +60,26 @@ fn every_scenario_keeps_its_bounds() {
     assert_eq!(outcome.exit_code, 0, "{}", outcome.text);
 }
 
+/// Windows and buckets that are short beside a flush, limits that are small beside
+/// the fleet, and a bucket whose region was gone: each was missed by far once.
+#[test]
+fn limits_that_are_short_or_small_are_kept_as_well() {
+    for name in [
+        "limit-100-per-second",
+        "window-of-2s-20-sources",
+        "bucket-tiny-burst",
+        "five-a-minute-fixed",
+        "gone-bucket",
+    ] {
+        let options = Options {
+            only: Some(name),
+            ..Options::default()
+        };
+        let outcome = run(&case("more.json"), &options);
+        assert_eq!(outcome.exit_code, 0, "{}", outcome.text);
+    }
+}
+
 #[test]
 fn a_bound_that_is_misspelt_is_an_error_with_its_line() {
     let outcome = altered("accuracy.json", "\"error_max\"", "\"eror_max\"");

@@ -236,7 +236,6 @@ impl Entry {
     /// it has not been already.
     pub(super) const fn start_claim(&mut self, message: u64) -> bool {
         self.claim.asking = false;
-        self.claim.hasty = false;
         let fresh = self.claim.message != message;
         self.claim.message = message;
         fresh

@@ -63,8 +63,11 @@ impl Limiter {
     fn report(&mut self, now: Timestamp) -> Option<Outgoing> {
         let mut request = self.message(now);
         let mut slots = core::mem::take(&mut self.hasty.keys);
-        let table = &self.table;
-        slots.retain(|slot| table.get(*slot).is_some_and(|entry| entry.claim.hasty));
+        let table = &mut self.table;
+        slots.retain(|slot| {
+            let entry = table.get_mut(*slot);
+            entry.is_some_and(|entry| core::mem::take(&mut entry.claim.hasty))
+        });
         if slots.is_empty() {
             self.hasty.keys = slots;
             return None;
@@ -90,6 +93,7 @@ impl Limiter {
         for slot in &slots {
             if let Some(entry) = self.table.get_mut(*slot) {
                 entry.claim.dirty = false;
+                entry.claim.hasty = false;
             }
         }
         self.batch(&slots, &mut request, now);

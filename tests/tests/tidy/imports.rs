@@ -29,7 +29,7 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
     ),
     ("rustls", &["aggregator/src/serve/http/"]),
     ("rcgen", &["aggregator/tests/"]),
-    ("ureq", &["aggregator/src/client/"]),
+    ("ureq", &["aggregator/src/client/", "aggregator/examples/"]),
     ("clap_complete", &["aggregator/src/cli/"]),
     ("tokio", &["aggregator/src/serve/", "aggregator/tests/"]),
     (
