@@ -17,6 +17,17 @@ use crate::{
     wire,
 };
 
+fn answer() -> Response {
+    Response {
+        status: 403,
+        body: Some(Body {
+            content_type: "text/plain".into(),
+            text: "slow down".into(),
+        }),
+        headers: vec![("x-why".into(), "limit".into())],
+    }
+}
+
 fn full() -> Rule {
     let limit = 100.try_into().unwrap();
     let window = Window::new(Micros::from_secs(60)).unwrap();
@@ -80,14 +91,7 @@ fn full() -> Rule {
         action: Action::Shadow,
         penalty: Micros::from_secs(3),
         commit: Commit::Fast,
-        response: Some(Response {
-            status: 403,
-            body: Some(Body {
-                content_type: "text/plain".into(),
-                text: "slow down".into(),
-            }),
-            headers: vec![("x-why".into(), "limit".into())],
-        }),
+        response: Some(answer()),
     }
 }
 
