@@ -276,6 +276,9 @@ pub struct Rule {
     /// When the region answers a request that it decides itself. Nothing to a source.
     #[prost(enumeration = "rule::Commit", tag = "20")]
     pub commit: i32,
+    /// What a denied client is answered; none: 429 and a problem document.
+    #[prost(message, optional, tag = "21")]
+    pub response: ::core::option::Option<Response>,
 }
 /// Nested message and enum types in `Rule`.
 pub mod rule {
@@ -445,14 +448,34 @@ pub mod rule {
         }
     }
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Response {
+    /// 400 to 599.
+    #[prost(uint32, tag = "1")]
+    pub status: u32,
+    #[prost(string, tag = "2")]
+    pub content_type: ::prost::alloc::string::String,
+    /// None: a problem document.
+    #[prost(string, optional, tag = "3")]
+    pub body: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "4")]
+    pub headers: ::prost::alloc::vec::Vec<Header>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Header {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Condition {
-    #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub kind: ::core::option::Option<condition::Kind>,
 }
 /// Nested message and enum types in `Condition`.
 pub mod condition {
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Kind {
         #[prost(message, tag = "1")]
         Hosts(super::Values),
@@ -465,6 +488,17 @@ pub mod condition {
         /// As in 10.0.0.0/8.
         #[prost(message, tag = "5")]
         Addresses(super::Values),
+        /// Of one of these, everything holds.
+        #[prost(message, tag = "6")]
+        Any(super::Alternatives),
+        /// Of none of these everything holds.
+        #[prost(message, tag = "7")]
+        None(super::Alternatives),
+        #[prost(message, tag = "8")]
+        Cookie(super::HeaderCondition),
+        /// A query parameter, decoded.
+        #[prost(message, tag = "9")]
+        Query(super::HeaderCondition),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -472,11 +506,22 @@ pub struct Values {
     #[prost(string, repeated, tag = "1")]
     pub values: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Alternatives {
+    #[prost(message, repeated, tag = "1")]
+    pub alternatives: ::prost::alloc::vec::Vec<Conditions>,
+}
+/// All of them must hold.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Conditions {
+    #[prost(message, repeated, tag = "1")]
+    pub conditions: ::prost::alloc::vec::Vec<Condition>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HeaderCondition {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    #[prost(oneof = "header_condition::Expect", tags = "2, 3")]
+    #[prost(oneof = "header_condition::Expect", tags = "2, 3, 4")]
     pub expect: ::core::option::Option<header_condition::Expect>,
 }
 /// Nested message and enum types in `HeaderCondition`.
@@ -488,16 +533,19 @@ pub mod header_condition {
         Present(bool),
         #[prost(message, tag = "3")]
         OneOf(super::Values),
+        /// `*` stands for any bytes, none included.
+        #[prost(message, tag = "4")]
+        Like(super::Values),
     }
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct KeyPart {
-    #[prost(oneof = "key_part::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8")]
+    #[prost(oneof = "key_part::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub kind: ::core::option::Option<key_part::Kind>,
 }
 /// Nested message and enum types in `KeyPart`.
 pub mod key_part {
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Kind {
         #[prost(message, tag = "1")]
         Address(super::AddressPart),
@@ -516,6 +564,9 @@ pub mod key_part {
         Host(bool),
         #[prost(string, tag = "8")]
         Constant(::prost::alloc::string::String),
+        /// This part; a request that has none is counted under "missing".
+        #[prost(message, tag = "9")]
+        Optional(::prost::alloc::boxed::Box<super::KeyPart>),
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
