@@ -21,14 +21,17 @@ use crate::{
 
 mod compiled;
 mod error;
+mod explain;
 mod index;
 mod needs;
 mod part;
+mod test;
 #[cfg(test)]
 mod tests;
 
 use compiled::Compiled;
 pub use error::RuleSetError;
+pub use explain::{Explained, Unmet};
 use index::Index;
 pub use needs::Needs;
 
@@ -186,6 +189,12 @@ impl RuleSet {
     /// if a value that should be an address is none.
     pub fn key_of(&self, index: usize, values: &[&[u8]]) -> Option<CounterKey> {
         self.rules.get(index)?.key_of(values)
+    }
+
+    /// Why the rule at this place applies to a request, or does not; none if there
+    /// is no such rule.
+    pub fn explain(&self, index: usize, request: &impl Request) -> Option<Explained> {
+        Some(explain::explain(self.rules.get(index)?, request))
     }
 
     /// What of a request these rules ever look at.

@@ -1,6 +1,10 @@
 //! `weir rules`.
 
-use std::{path::PathBuf, process::ExitCode};
+mod diff;
+mod explain;
+mod import;
+
+use std::{io::Write, path::PathBuf, process::ExitCode};
 
 use clap::{Subcommand, ValueEnum};
 use limiter::{bound::Fleet, time::Micros};
@@ -37,6 +41,12 @@ pub(super) enum Command {
         #[arg(long, value_name = "MS", default_value_t = 2)]
         round_trip_ms: u64,
     },
+    /// Make a rule file of another limiter's configuration, and say what was kept
+    Import(Box<import::Args>),
+    /// Say which rules a request meets, what it counts under, and why others do not apply
+    Explain(explain::Args),
+    /// Say what a change of rules changes, and which counts go on
+    Diff(diff::Args),
 }
 
 /// How a table is printed.
@@ -47,6 +57,32 @@ pub(super) enum Format {
     Table,
     /// For programs
     Json,
+}
+
+impl From<Format> for rules::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Table => Self::Table,
+            Format::Json => Self::Json,
+        }
+    }
+}
+
+/// Prints what was asked for, or on standard error what is wrong with a file.
+fn print_or_fail(said: Result<String, rules::Problems>) -> ExitCode {
+    match said {
+        Ok(text) => {
+            print(&text);
+            ExitCode::SUCCESS
+        }
+        Err(problems) => complain(&problems.to_string()),
+    }
+}
+
+/// Says on standard error what is wrong.
+fn complain(text: &str) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "{}", text.trim_end());
+    ExitCode::FAILURE
 }
 
 pub(super) fn run(command: &Command) -> ExitCode {
@@ -61,13 +97,12 @@ pub(super) fn run(command: &Command) -> ExitCode {
                 sources: *sources,
                 round_trip: Micros::from_millis(*round_trip_ms),
             };
-            let format = match format {
-                Format::Table => rules::Format::Table,
-                Format::Json => rules::Format::Json,
-            };
-            let (text, status) = rules::check(file, format, fleet);
+            let (text, status) = rules::check(file, (*format).into(), fleet);
             print(&text);
             ExitCode::from(status)
         }
+        Command::Import(args) => import::run(args),
+        Command::Explain(args) => explain::run(args),
+        Command::Diff(args) => diff::run(args),
     }
 }

@@ -7,13 +7,11 @@ use limiter::{
     rule::{Condition, Expect, HostPattern, PathPattern, text},
 };
 
-use super::{
-    at::{At, quoted},
-    later,
-    tree::Entry,
-};
+use super::{at::At, expect, later};
 
-const FIELDS: &[&str] = &["hosts", "paths", "methods", "headers", "cidr"];
+const FIELDS: &[&str] = &[
+    "hosts", "paths", "methods", "headers", "cidr", "cookies", "query", "any", "not", "all",
+];
 
 /// Methods that are commonly written in lower case by mistake.
 const METHODS: &[&str] = &[
@@ -23,17 +21,42 @@ const METHODS: &[&str] = &[
 /// Reads a `match`. Everything in it must hold.
 pub(super) fn read(at: &At<'_>) -> Option<Vec<Condition>> {
     let fields = at.fields(FIELDS, later::MATCH)?;
+    let get = |name| fields.get(name);
     let mut conditions = Vec::new();
-    let mut add = |condition: Option<Condition>| conditions.extend(condition);
-    add(fields.get("hosts").and_then(|at| hosts(&at)));
-    add(fields.get("paths").and_then(|at| paths(&at)));
-    add(fields.get("methods").and_then(|at| methods(&at)));
-    let headers = fields.get("headers").and_then(|at| headers(&at));
-    headers
-        .into_iter()
-        .flatten()
-        .for_each(|header| add(Some(header)));
-    add(fields.get("cidr").and_then(|at| addresses(&at)));
+    conditions.extend(get("hosts").and_then(|at| hosts(&at)));
+    conditions.extend(get("paths").and_then(|at| paths(&at)));
+    conditions.extend(get("methods").and_then(|at| methods(&at)));
+    conditions.extend(
+        get("headers")
+            .and_then(|at| expect::headers(&at))
+            .into_iter()
+            .flatten(),
+    );
+    conditions.extend(get("cidr").and_then(|at| addresses(&at)));
+    conditions.extend(
+        get("cookies")
+            .and_then(|at| expect::cookies(&at))
+            .into_iter()
+            .flatten(),
+    );
+    conditions.extend(
+        get("query")
+            .and_then(|at| expect::query(&at))
+            .into_iter()
+            .flatten(),
+    );
+    conditions.extend(
+        get("any")
+            .and_then(|at| alternatives(&at))
+            .map(Condition::Any),
+    );
+    conditions.extend(
+        get("not")
+            .and_then(|at| alternatives(&at))
+            .map(Condition::None),
+    );
+    let all = get("all").and_then(|at| alternatives(&at));
+    conditions.extend(all.into_iter().flatten().flatten());
     Some(conditions)
 }
 
@@ -72,43 +95,36 @@ pub(super) fn blocks(at: &At<'_>) -> Option<Vec<Cidr>> {
     list(at, what, |at, block| at.checked(block.parse()))
 }
 
-fn headers(at: &At<'_>) -> Option<Vec<Condition>> {
-    let entries = at.entries("a mapping of header names to present, absent, a value or a list")?;
-    let header = |entry| header(at, entry);
-    let headers: Vec<_> = entries.iter().map(header).collect();
-    headers.into_iter().collect()
-}
-
-fn header(at: &At<'_>, entry: &Entry) -> Option<Condition> {
-    let name = entry.key.to_ascii_lowercase();
-    if let Err(error) = text::header_name(&name) {
-        let path = at.entry(entry).path;
-        let message = format!("{error}, got {}", quoted(&entry.key));
-        at.notes.add(entry.place, &path, message);
-        return None;
-    }
-    let expect = expect(&at.entry(entry))?;
-    Some(Condition::Header { name, expect })
-}
-
-/// What is expected of a header. One that must say `present` is written in
-/// brackets: `[present]`.
-fn expect(at: &At<'_>) -> Option<Expect> {
-    match at.scalar() {
-        Some("present") => return Some(Expect::Present),
-        Some("absent") => return Some(Expect::Absent),
-        _ => {}
-    }
-    let what = "present, absent, a value or a list of values";
-    let value = |at: &At<'_>, value: &str| match value {
-        "" => Some(String::new()),
-        value => at.checked(text::value(value)).map(|()| value.into()),
+fn alternatives(at: &At<'_>) -> Option<Vec<Vec<Condition>>> {
+    let what = "a list of matches";
+    let one = vec![at.clone()];
+    let items = if at.node.is_map() {
+        one
+    } else {
+        at.items(what)?
     };
-    list(at, what, value).map(Expect::OneOf)
+    if items.is_empty() {
+        return at.refuse("an empty list; leave the field out");
+    }
+    let lists: Vec<_> = items.iter().map(alternative).collect();
+    lists.into_iter().collect()
+}
+
+fn alternative(at: &At<'_>) -> Option<Vec<Condition>> {
+    match read(at)? {
+        conditions if conditions.is_empty() => {
+            at.expected("at least one condition: what says nothing always holds")
+        }
+        conditions => Some(conditions),
+    }
 }
 
 /// Reads a list, or one item, noting every item that is wrong.
-fn list<T>(at: &At<'_>, what: &str, read: impl Fn(&At<'_>, &str) -> Option<T>) -> Option<Vec<T>> {
+pub(super) fn list<T>(
+    at: &At<'_>,
+    what: &str,
+    read: impl Fn(&At<'_>, &str) -> Option<T>,
+) -> Option<Vec<T>> {
     let items = at.items(what)?;
     if items.is_empty() {
         return at.refuse("an empty list matches nothing; leave the field out to match all");
@@ -127,11 +143,11 @@ impl fmt::Display for Written<'_> {
             Condition::Host(hosts) => write!(f, "hosts {}", hosts.join(" ")),
             Condition::Path(paths) => write!(f, "paths {}", paths.join(" ")),
             Condition::Method(methods) => write!(f, "methods {}", methods.join(" ")),
-            Condition::Header { name, expect } => match expect {
-                Expect::Present => write!(f, "header {name} present"),
-                Expect::Absent => write!(f, "header {name} absent"),
-                Expect::OneOf(values) => write!(f, "header {name} = {}", values.join(" | ")),
-            },
+            Condition::Header { name, expect } => expected(f, "header", name, expect),
+            Condition::Cookie { name, expect } => expected(f, "cookie", name, expect),
+            Condition::Query { name, expect } => expected(f, "query", name, expect),
+            Condition::Any(lists) => nested(f, "any of", lists),
+            Condition::None(lists) => nested(f, "not", lists),
             Condition::Address(blocks) => {
                 f.write_str("cidr")?;
                 blocks.iter().try_for_each(|block| write!(f, " {block}"))
@@ -139,4 +155,22 @@ impl fmt::Display for Written<'_> {
             Condition::Unsupported => f.write_str("nothing (not understood)"),
         }
     }
+}
+
+fn expected(f: &mut fmt::Formatter<'_>, what: &str, name: &str, expect: &Expect) -> fmt::Result {
+    match expect {
+        Expect::Present => write!(f, "{what} {name} present"),
+        Expect::Absent => write!(f, "{what} {name} absent"),
+        Expect::OneOf(values) => write!(f, "{what} {name} = {}", values.join(" | ")),
+        Expect::Like(globs) => write!(f, "{what} {name} like {}", globs.join(" | ")),
+    }
+}
+
+fn nested(f: &mut fmt::Formatter<'_>, what: &str, lists: &[Vec<Condition>]) -> fmt::Result {
+    let list = |list: &Vec<Condition>| {
+        let texts: Vec<_> = list.iter().map(|one| Written(one).to_string()).collect();
+        texts.join(" and ")
+    };
+    let texts: Vec<_> = lists.iter().map(list).collect();
+    write!(f, "{what} ({})", texts.join("; "))
 }

@@ -28,6 +28,12 @@ impl<'a> Fields<'a> {
         Some(Self { at, entries })
     }
 
+    /// The fields of somebody else's mapping.
+    pub(super) fn unchecked(at: &At<'a>, entries: &'a [Entry]) -> Self {
+        let at = at.clone();
+        Self { at, entries }
+    }
+
     /// A field, if it is there.
     pub(super) fn get(&self, name: &str) -> Option<At<'a>> {
         let entry = self.entries.iter().find(|entry| entry.key == name)?;

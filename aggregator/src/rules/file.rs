@@ -37,24 +37,12 @@ impl RuleFile {
     /// Reads the file at `path`.
     pub fn load(path: &Path) -> Result<Self, Problems> {
         let name = path.display().to_string();
-        let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|file| {
-            let mut file = file.take(FILE_LEN_MAX as u64 + 1);
-            file.read_to_end(&mut bytes)
-        });
-        match read {
-            Ok(_) => Self::parse(&name, &bytes),
-            Err(error) => Err(whole(&name, format!("cannot be read: {error}"))),
-        }
+        Self::parse(&name, &bytes(path)?)
     }
 
     /// Reads the text of a file, which messages call `name`.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Problems> {
-        if bytes.len() > FILE_LEN_MAX {
-            let message =
-                format!("longer than {FILE_LEN_MAX} bytes, the most a rule file may have");
-            return Err(whole(name, message));
-        }
+        not_too_long(name, bytes)?;
         let notes = Notes::default();
         let file = text(bytes, &notes).and_then(|text| {
             let root = tree::read(text, &notes)?;
@@ -73,7 +61,32 @@ impl RuleFile {
     }
 }
 
-fn whole(file: &str, message: String) -> Problems {
+/// Reads the bytes of a file, which may be one more than is allowed.
+pub(super) fn bytes(path: &Path) -> Result<Vec<u8>, Problems> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| {
+        let mut file = file.take(FILE_LEN_MAX as u64 + 1);
+        file.read_to_end(&mut bytes)
+    });
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(error) => {
+            let name = path.display().to_string();
+            Err(whole(&name, format!("cannot be read: {error}")))
+        }
+    }
+}
+
+/// Refuses more than a file may have.
+pub(super) fn not_too_long(name: &str, bytes: &[u8]) -> Result<(), Problems> {
+    if bytes.len() <= FILE_LEN_MAX {
+        return Ok(());
+    }
+    let message = format!("longer than {FILE_LEN_MAX} bytes, the most a rule file may have");
+    Err(whole(name, message))
+}
+
+pub(super) fn whole(file: &str, message: String) -> Problems {
     Problems(vec![Diagnostic {
         file: file.to_owned(),
         place: None,
@@ -82,7 +95,8 @@ fn whole(file: &str, message: String) -> Problems {
     }])
 }
 
-fn text<'a>(bytes: &'a [u8], notes: &Notes) -> Option<&'a str> {
+/// A file's text, if it is one.
+pub(super) fn text<'a>(bytes: &'a [u8], notes: &Notes) -> Option<&'a str> {
     let error = match str::from_utf8(bytes) {
         Ok(text) => return Some(text),
         Err(error) => error,

@@ -9,6 +9,7 @@
 //! | `header.x`, `cookie.x`, `query.x` | its value |
 //! | `path`, `path[2]` | the whole path, its second segment |
 //! | `method`, `host` | the method, the host without its port |
+//! | `header.x?` | its value, or that it has none: so any part that may be missing |
 //! | `constant:x` | nothing: names the counter apart from others |
 
 use std::fmt;
@@ -17,9 +18,11 @@ use limiter::rule::{KeyPart, text};
 
 use super::{
     at::{At, quoted},
+    diagnostic::{Notes, Place},
     later,
     numbers::digits,
     suggest,
+    tree::Node,
 };
 
 /// The leading bits that count for an address unless the rule says otherwise.
@@ -37,6 +40,7 @@ const WORDS: &[&str] = &[
     "path[1]",
     "method",
     "host",
+    "header.NAME?",
     "constant:TEXT",
 ];
 
@@ -53,6 +57,18 @@ pub(super) fn read(at: &At<'_>) -> Option<Vec<KeyPart>> {
         .collect()
 }
 
+/// Reads one part that stands in no file; else what is wrong with it.
+pub(super) fn parse(word: &str) -> Result<KeyPart, String> {
+    let place = Place { line: 1, column: 1 };
+    let notes = Notes::default();
+    let node = Node::scalar(word, place);
+    part(&At::root(&node, &notes)).ok_or_else(|| {
+        let problems = notes.into_problems("").0.into_iter();
+        let messages: Vec<_> = problems.map(|problem| problem.message).collect();
+        messages.join("; ")
+    })
+}
+
 fn part(at: &At<'_>) -> Option<KeyPart> {
     let word = at.text(&suggest::list(WORDS))?;
     if later::is_key_part(word) {
@@ -62,6 +78,13 @@ fn part(at: &At<'_>) -> Option<KeyPart> {
         at.checked(text::value(value))?;
         return Some(KeyPart::Constant(value.into()));
     }
+    match word.strip_suffix('?') {
+        Some(word) => Some(KeyPart::Optional(Box::new(plain(at, word)?))),
+        None => plain(at, word),
+    }
+}
+
+fn plain(at: &At<'_>, word: &str) -> Option<KeyPart> {
     if let Some((kind, name)) = word.split_once('.') {
         return named(at, kind, name);
     }
@@ -158,6 +181,7 @@ impl fmt::Display for Written<'_> {
             KeyPart::Method => f.write_str("method"),
             KeyPart::Host => f.write_str("host"),
             KeyPart::Constant(value) => write!(f, "constant:{value}"),
+            KeyPart::Optional(part) => write!(f, "{}?", Written(part)),
         }
     }
 }

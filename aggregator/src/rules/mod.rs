@@ -26,15 +26,23 @@
 //! | `penalty` | 0s |
 //! | `commit` | `durable` |
 //!
+//! In a `match` everything must hold. `any` is a list of matches of which one must
+//! hold, `not` one of which none may, `all` one of which each must.
+//!
 //! A list of one may be written without brackets. Header names are taken in
 //! lower case, since they have none.
 
 mod at;
 mod check;
 mod conditions;
+mod described;
 mod diagnostic;
+mod diff;
+mod expect;
+mod explain;
 mod fields;
 mod file;
+pub mod import;
 mod key;
 mod later;
 mod numbers;
@@ -44,11 +52,15 @@ mod suggest;
 mod table;
 mod tree;
 mod words;
+mod write;
 
 #[cfg(test)]
 mod tests;
 
 pub use check::{Format, check};
+pub use described::{Described, DescribedError};
 pub use diagnostic::{Diagnostic, Place, Problems};
+pub use diff::diff;
+pub use explain::explain;
 pub use file::{FILE_LEN_MAX, RuleFile};
 pub use report::{RuleReport, RulesReport};

@@ -1,7 +1,7 @@
 //! A file as a tree of values that know where they stand.
 //!
 //! Of YAML, what a rule file has a use for: mappings with plain keys, lists and
-//! scalars, in one document. Anchors, aliases and tags are refused, so nothing
+//! scalars. Anchors, aliases and tags are refused, so nothing
 //! grows in memory beyond the text; a key that comes twice is an error; how
 //! deep values may nest is bounded.
 
@@ -9,7 +9,8 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, opti
 
 use super::diagnostic::{Notes, Place};
 
-/// How deep values may nest. The deepest that means anything is 6.
+/// How deep the values of a rule file may nest. The deepest that means anything
+/// is 13.
 const DEPTH_MAX: usize = 16;
 const TOO_DEEP: &str = "values nest too deep";
 
@@ -40,6 +41,13 @@ pub(super) struct Entry {
 }
 
 impl Node {
+    /// A scalar without quotes.
+    pub(super) fn scalar(text: &str, place: Place) -> Self {
+        let text = text.to_owned();
+        let value = Value::Scalar { text, plain: true };
+        Self { place, value }
+    }
+
     pub(super) const fn is_map(&self) -> bool {
         matches!(self.value, Value::Map(_))
     }
@@ -49,19 +57,33 @@ impl Node {
     }
 }
 
-/// Reads a text. What is wrong goes into the notes; without a tree it was too
-/// wrong to go on.
+/// Reads a text of one document. What is wrong goes into the notes; without a
+/// tree it was too wrong to go on.
 pub(super) fn read(text: &str, notes: &Notes) -> Option<Node> {
+    let mut roots = read_all(text, notes, DEPTH_MAX)?;
+    let first = roots.drain(..1).next()?;
+    match roots.first() {
+        None => Some(first),
+        Some(second) => {
+            let message = "a rule file is one YAML document, here begins another";
+            notes.add(second.place, "", message);
+            None
+        }
+    }
+}
+
+/// Reads a text of one or more documents, whose values may nest so deep.
+pub(super) fn read_all(text: &str, notes: &Notes, depth_max: usize) -> Option<Vec<Node>> {
     let mut builder = Builder {
         notes,
         open: Vec::new(),
-        root: None,
-        documents: 0,
+        roots: Vec::new(),
+        depth_max,
     };
     let options = options! {
         emit_comments: false,
-        flow_nesting_limit: DEPTH_MAX,
-        block_nesting_limit: DEPTH_MAX,
+        flow_nesting_limit: depth_max,
+        block_nesting_limit: depth_max,
     };
     for event in Parser::new_from_str_with_options(text, options) {
         match event {
@@ -70,17 +92,17 @@ pub(super) fn read(text: &str, notes: &Notes) -> Option<Node> {
         }
     }
     let start = Place { line: 1, column: 1 };
-    match builder.root {
-        Some(root) => Some(root),
-        None => builder.refuse(start, "the file is empty"),
+    match builder.roots.is_empty() {
+        false => Some(builder.roots),
+        true => builder.refuse(start, "the file is empty"),
     }
 }
 
 struct Builder<'a> {
     notes: &'a Notes,
     open: Vec<Open>,
-    root: Option<Node>,
-    documents: usize,
+    roots: Vec<Node>,
+    depth_max: usize,
 }
 
 /// A list or mapping whose end has not come yet.
@@ -98,7 +120,6 @@ enum OpenValue {
 impl Builder<'_> {
     fn take(&mut self, event: Event<'_>, place: Place) -> Option<()> {
         match event {
-            Event::DocumentStart(..) => self.document(place),
             Event::Scalar(text, style, anchor, tag) => {
                 self.plain_node(anchor, tag.is_some(), place)?;
                 self.scalar(text.into_owned(), style == ScalarStyle::Plain, place)
@@ -114,17 +135,6 @@ impl Builder<'_> {
             Event::SequenceEnd | Event::MappingEnd => self.end(),
             Event::Alias(_) => self.refuse(place, "aliases are not read; write the value out"),
             _ => Some(()),
-        }
-    }
-
-    fn document(&mut self, place: Place) -> Option<()> {
-        self.documents += 1;
-        match self.documents {
-            1 => Some(()),
-            _ => self.refuse(
-                place,
-                "a rule file is one YAML document, here begins another",
-            ),
         }
     }
 
@@ -160,7 +170,7 @@ impl Builder<'_> {
         if let Some(OpenValue::Map(_, None)) = self.innermost() {
             return self.refuse(place, "a key is a plain word, not a list or mapping");
         }
-        if self.open.len() >= DEPTH_MAX {
+        if self.open.len() >= self.depth_max {
             return self.refuse(place, TOO_DEEP);
         }
         self.open.push(Open { place, value });
@@ -183,7 +193,7 @@ impl Builder<'_> {
                 let (key, place) = next.take()?;
                 entries.push(Entry { key, place, node });
             }
-            None => self.root = Some(node),
+            None => self.roots.push(node),
         }
         Some(())
     }

@@ -24,6 +24,24 @@ pub enum Condition {
     },
     /// The client's address is in one of these blocks.
     Address(Vec<Cidr>),
+    /// A cookie is as expected.
+    Cookie {
+        /// Its name.
+        name: String,
+        /// What is expected of it.
+        expect: Expect,
+    },
+    /// A query parameter, decoded, is as expected.
+    Query {
+        /// Its name, decoded.
+        name: String,
+        /// What is expected of it.
+        expect: Expect,
+    },
+    /// Of at least one of these lists, every condition holds.
+    Any(Vec<Vec<Condition>>),
+    /// There is none of these lists of which every condition holds.
+    None(Vec<Vec<Condition>>),
     /// Something that a newer release understands and this one does not: it
     /// never holds, so that what is not understood cannot widen a rule.
     Unsupported,
@@ -38,4 +56,7 @@ pub enum Expect {
     Absent,
     /// It is one of these, to the byte.
     OneOf(Vec<String>),
+    /// It looks like one of these: `*` stands for any bytes, none included, and
+    /// everything else for itself.
+    Like(Vec<String>),
 }

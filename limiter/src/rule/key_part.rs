@@ -1,6 +1,6 @@
 //! What a count is kept per.
 
-use alloc::string::String;
+use alloc::{boxed::Box, string::String};
 
 /// One part of a rule's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,4 +28,7 @@ pub enum KeyPart {
     Host,
     /// A fixed value.
     Constant(String),
+    /// This part, and one count for all requests that have no value for it: not
+    /// the one of those whose value is empty. Never optional itself.
+    Optional(Box<KeyPart>),
 }

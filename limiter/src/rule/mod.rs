@@ -19,11 +19,11 @@ mod validate;
 
 pub use condition::{Condition, Expect};
 pub use key_part::KeyPart;
-pub(crate) use pattern::first_segment;
 pub use pattern::{HostPattern, PathPattern, SEGMENTS_MAX};
+pub(crate) use pattern::{first_segment, like};
 pub use validate::{
-    CONDITIONS_MAX, HITS_MAX, HOLD_MAX, KEY_PARTS_MAX, RuleError, TOLERANCE_PPM_MAX, VALUES_MAX,
-    WINDOW_MAX,
+    CONDITIONS_ALL_MAX, CONDITIONS_MAX, HITS_MAX, HOLD_MAX, KEY_PARTS_MAX, NESTING_MAX, RuleError,
+    TOLERANCE_PPM_MAX, VALUES_MAX, WINDOW_MAX,
 };
 
 /// How far over its limit a rule may lead unless it says otherwise: 2 %.
@@ -129,7 +129,10 @@ impl Rule {
     /// How many values name one of its counters: as many as its key has parts
     /// that requests differ in.
     pub fn arity(&self) -> usize {
-        let varies = |part: &&KeyPart| !matches!(part, KeyPart::Constant(_));
+        let varies = |part: &&KeyPart| match part {
+            KeyPart::Optional(part) => !matches!(**part, KeyPart::Constant(_)),
+            part => !matches!(part, KeyPart::Constant(_)),
+        };
         self.key.iter().filter(varies).count()
     }
 }

@@ -67,15 +67,20 @@ impl Segment {
     fn fits(&self, segment: &[u8]) -> bool {
         match self {
             Self::Literal(literal) => **literal == *segment,
-            Self::Glob(glob) => fits(
-                glob,
-                segment.iter(),
-                |&wanted| wanted == b'*',
-                |wanted, byte| wanted == byte,
-            ),
+            Self::Glob(glob) => like(glob, segment.iter().copied()),
             Self::AnyNumber => true,
         }
     }
+}
+
+/// Whether a text looks like a glob: `*` stands for any bytes, none included.
+pub(crate) fn like(glob: &[u8], text: impl Iterator<Item = u8> + Clone) -> bool {
+    fits(
+        glob,
+        text,
+        |&wanted| wanted == b'*',
+        |&wanted, byte| wanted == byte,
+    )
 }
 
 /// Whether items fit a pattern, some of whose items stand for many.

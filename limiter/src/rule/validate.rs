@@ -1,6 +1,6 @@
 //! What makes a rule one that can be enforced.
 
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 
 use super::{Condition, Expect, HostPattern, KeyPart, PathPattern, Rule, text, text::TextError};
 use crate::time::Micros;
@@ -17,8 +17,14 @@ pub const HOLD_MAX: Micros = Micros::from_secs(10);
 /// The most that a rule may be over its limit, in millionths of it: all of it.
 pub const TOLERANCE_PPM_MAX: u32 = 1_000_000;
 
-/// The most conditions a rule may have.
+/// The most conditions a rule, or one of its alternatives, may have side by side.
 pub const CONDITIONS_MAX: usize = 32;
+
+/// The most conditions a rule may have in all, those of alternatives included.
+pub const CONDITIONS_ALL_MAX: usize = 1_000;
+
+/// How deep alternatives may nest.
+pub const NESTING_MAX: usize = 4;
 
 /// The most values a condition may list.
 pub const VALUES_MAX: usize = 1_000;
@@ -41,6 +47,15 @@ pub enum RuleError {
     /// Too many conditions.
     #[error("at most {CONDITIONS_MAX} conditions, got {0}")]
     Conditions(usize),
+    /// Too many conditions, those of alternatives included.
+    #[error("at most {CONDITIONS_ALL_MAX} conditions in all, got {0}")]
+    ConditionsInAll(usize),
+    /// Alternatives within alternatives, too deep.
+    #[error("alternatives nest at most {NESTING_MAX} deep")]
+    Nesting,
+    /// A part of the key that is optional twice.
+    #[error("a part of a key is optional once")]
+    OptionalTwice,
     /// A text in the key.
     #[error("key: {0}")]
     Key(TextError),
@@ -88,8 +103,8 @@ impl Rule {
     /// [`RuleSet`](crate::ruleset::RuleSet) has been checked.
     pub fn validate(&self) -> Result<(), RuleError> {
         text::name(&self.name).map_err(RuleError::Name)?;
-        at_most(self.conditions.len(), CONDITIONS_MAX).map_err(RuleError::Conditions)?;
-        self.conditions.iter().try_for_each(condition)?;
+        let count = conditions(&self.conditions, NESTING_MAX)?;
+        at_most(count, CONDITIONS_ALL_MAX).map_err(RuleError::ConditionsInAll)?;
         at_most(self.key.len(), KEY_PARTS_MAX).map_err(RuleError::KeyParts)?;
         self.key.iter().try_for_each(key_part)?;
         self.validate_hits()?;
@@ -110,6 +125,28 @@ impl Rule {
     }
 }
 
+/// Checks conditions that stand side by side, and says how many there are with
+/// those of their alternatives.
+fn conditions(side_by_side: &[Condition], nesting: usize) -> Result<usize, RuleError> {
+    at_most(side_by_side.len(), CONDITIONS_MAX).map_err(RuleError::Conditions)?;
+    side_by_side.iter().try_fold(0_usize, |sum, one| {
+        let inner = match one {
+            Condition::Any(lists) | Condition::None(lists) => alternatives(lists, nesting)?,
+            plain => condition(plain).map(|()| 0)?,
+        };
+        Ok(sum.saturating_add(inner).saturating_add(1))
+    })
+}
+
+fn alternatives(lists: &[Vec<Condition>], nesting: usize) -> Result<usize, RuleError> {
+    let nesting = nesting.checked_sub(1).ok_or(RuleError::Nesting)?;
+    count(lists)?;
+    lists.iter().try_fold(0_usize, |sum, list| {
+        count(list)?;
+        Ok(sum.saturating_add(conditions(list, nesting)?))
+    })
+}
+
 fn condition(condition: &Condition) -> Result<(), RuleError> {
     match condition {
         Condition::Host(hosts) => each(hosts, |host| HostPattern::new(host).map(drop)),
@@ -117,16 +154,29 @@ fn condition(condition: &Condition) -> Result<(), RuleError> {
         Condition::Method(methods) => each(methods, text::token),
         Condition::Header { name, expect } => {
             text::header_name(name).map_err(RuleError::Condition)?;
-            match expect {
-                Expect::OneOf(values) => each(values, |value| match value {
-                    "" => Ok(()),
-                    value => text::value(value),
-                }),
-                Expect::Present | Expect::Absent => Ok(()),
-            }
+            expected(expect)
+        }
+        Condition::Cookie { name, expect } => {
+            text::token(name).map_err(RuleError::Condition)?;
+            expected(expect)
+        }
+        Condition::Query { name, expect } => {
+            text::value(name).map_err(RuleError::Condition)?;
+            expected(expect)
         }
         Condition::Address(blocks) => count(blocks),
-        Condition::Unsupported => Ok(()),
+        Condition::Any(_) | Condition::None(_) | Condition::Unsupported => Ok(()),
+    }
+}
+
+fn expected(expect: &Expect) -> Result<(), RuleError> {
+    let check = |value: &str| match value {
+        "" => Ok(()),
+        value => text::value(value),
+    };
+    match expect {
+        Expect::OneOf(values) | Expect::Like(values) => each(values, check),
+        Expect::Present | Expect::Absent => Ok(()),
     }
 }
 
@@ -157,6 +207,10 @@ fn key_part(part: &KeyPart) -> Result<(), RuleError> {
         KeyPart::Query(value) | KeyPart::Constant(value) => {
             text::value(value).map_err(RuleError::Key)
         }
+        KeyPart::Optional(inner) if matches!(**inner, KeyPart::Optional(_)) => {
+            Err(RuleError::OptionalTwice)
+        }
+        KeyPart::Optional(inner) => key_part(inner),
         KeyPart::Address { .. }
         | KeyPart::PathSegment(_)
         | KeyPart::Path
@@ -246,6 +300,19 @@ mod tests {
 
     #[test]
     fn a_condition_that_nothing_meets_is_refused() {
+        let mut deep = Condition::Method(vec!["GET".into()]);
+        for _ in 0..=NESTING_MAX {
+            deep = Condition::Any(vec![vec![deep]]);
+        }
+        assert_eq!(
+            wrong(|rule| rule.conditions = vec![deep.clone()]),
+            RuleError::Nesting
+        );
+        let many = Condition::None(vec![vec![Condition::Unsupported]; CONDITIONS_ALL_MAX]);
+        assert_eq!(
+            wrong(|rule| rule.conditions = vec![many.clone()]),
+            RuleError::ConditionsInAll(CONDITIONS_ALL_MAX + 1)
+        );
         let none = Condition::Host(vec![]);
         assert_eq!(
             wrong(|rule| rule.conditions = vec![none.clone()]),

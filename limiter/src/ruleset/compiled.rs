@@ -1,14 +1,13 @@
 //! A rule with what can be worked out once.
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 
-use super::part;
+use super::{part, test::Test};
 use crate::{
-    address::Cidr,
     key::{CounterKey, HashSeed, KeyHasher, RuleId},
     quota::Algorithm,
-    request::{Request, parts},
-    rule::{Condition, Expect, HostPattern, PathPattern, Rule, text::TextError},
+    request::Request,
+    rule::Rule,
 };
 
 /// A rule, ready to be asked.
@@ -20,17 +19,6 @@ pub(super) struct Compiled {
     pub(super) tests: Vec<Test>,
     /// Has taken in what all its counters' names have in common.
     common: KeyHasher,
-}
-
-/// A condition, ready to be asked. From the cheapest to the dearest.
-#[derive(Clone, Debug)]
-pub(super) enum Test {
-    Never,
-    Method(Vec<String>),
-    Address(Vec<Cidr>),
-    Host(Vec<HostPattern>),
-    Path(Vec<PathPattern>),
-    Header(String, Expect),
 }
 
 /// The identity of a domain's rule of this name. Not secret: it names rules in
@@ -66,6 +54,11 @@ impl Compiled {
         Some(hasher.finish())
     }
 
+    /// What all its counters' names have in common, taken in.
+    pub(super) const fn common(&self) -> KeyHasher {
+        self.common
+    }
+
     /// The counter that these values name.
     pub(super) fn key_of(&self, values: &[&[u8]]) -> Option<CounterKey> {
         if !self.rule.is_supported() {
@@ -97,63 +90,4 @@ fn common(domain: &str, seed: HashSeed, rule: &Rule) -> KeyHasher {
         part::describe(&mut hasher, key);
     }
     hasher
-}
-
-impl Test {
-    pub(super) fn new(condition: &Condition) -> Result<Self, TextError> {
-        Ok(match condition {
-            Condition::Unsupported => Self::Never,
-            Condition::Method(methods) => Self::Method(methods.clone()),
-            Condition::Address(blocks) => Self::Address(blocks.clone()),
-            Condition::Host(hosts) => Self::Host(each(hosts, HostPattern::new)?),
-            Condition::Path(paths) => Self::Path(each(paths, PathPattern::new)?),
-            Condition::Header { name, expect } => Self::Header(name.clone(), expect.clone()),
-        })
-    }
-
-    const fn rank(&self) -> u8 {
-        match self {
-            Self::Never => 0,
-            Self::Method(_) => 1,
-            Self::Address(_) => 2,
-            Self::Host(_) => 3,
-            Self::Path(_) => 4,
-            Self::Header(..) => 5,
-        }
-    }
-
-    pub(super) fn holds(&self, request: &impl Request) -> bool {
-        match self {
-            Self::Never => false,
-            Self::Method(methods) => one_of(methods, request.method()),
-            Self::Address(blocks) => request
-                .address()
-                .is_some_and(|address| blocks.iter().any(|block| block.contains(address))),
-            Self::Host(hosts) => {
-                let host = parts::host_only(request.host());
-                hosts.iter().any(|pattern| pattern.fits(host))
-            }
-            Self::Path(paths) => {
-                let path = request.path();
-                paths.iter().any(|pattern| pattern.fits(path))
-            }
-            Self::Header(name, expect) => match (expect, request.header(name)) {
-                (Expect::Present, value) => value.is_some(),
-                (Expect::Absent, value) => value.is_none(),
-                (Expect::OneOf(values), Some(value)) => one_of(values, value),
-                (Expect::OneOf(_), None) => false,
-            },
-        }
-    }
-}
-
-fn one_of(values: &[String], value: &[u8]) -> bool {
-    values.iter().any(|wanted| wanted.as_bytes() == value)
-}
-
-fn each<T>(
-    values: &[String],
-    read: impl Fn(&str) -> Result<T, TextError>,
-) -> Result<Vec<T>, TextError> {
-    values.iter().map(|value| read(value)).collect()
 }

@@ -2,10 +2,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{
-    PROXIES_MAX, RULES_MAX,
-    compiled::{Compiled, Test},
-};
+use super::{PROXIES_MAX, RULES_MAX, compiled::Compiled, test::Test};
 use crate::{
     address::Cidr,
     rule::{Rule, RuleError, text, text::TextError},

@@ -11,7 +11,7 @@ use core::hash::{BuildHasher, Hasher};
 use ahash::RandomState;
 use hashbrown::HashMap;
 
-use super::compiled::{Compiled, Test};
+use super::{compiled::Compiled, test::Test};
 use crate::{
     request::{Request, parts},
     rule::{self, HostPattern, PathPattern},

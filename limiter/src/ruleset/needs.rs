@@ -21,7 +21,7 @@ pub struct Needs {
     pub address: bool,
     /// `X-Forwarded-For`, to find the client's address by.
     pub forwarded_for: bool,
-    /// Headers that rules name, `cookie` among them if any rule counts per
+    /// Headers that rules name, `cookie` among them if any rule looks at a
     /// cookie: in lower case, sorted, each once.
     pub headers: Vec<String>,
 }
@@ -46,6 +46,11 @@ impl Needs {
             Condition::Method(_) => self.method = true,
             Condition::Header { name, .. } => self.headers.push(name.clone()),
             Condition::Address(_) => self.address = true,
+            Condition::Cookie { .. } => self.headers.push("cookie".into()),
+            Condition::Query { .. } => self.path = true,
+            Condition::Any(lists) | Condition::None(lists) => {
+                lists.iter().flatten().for_each(|one| self.condition(one));
+            }
             Condition::Unsupported => {}
         }
     }
@@ -59,6 +64,7 @@ impl Needs {
             KeyPart::Method => self.method = true,
             KeyPart::Host => self.host = true,
             KeyPart::Constant(_) => {}
+            KeyPart::Optional(part) => self.key_part(part),
         }
     }
 }

@@ -25,6 +25,10 @@ pub(super) fn describe(hasher: &mut KeyHasher, part: &KeyPart) {
         KeyPart::Method => hasher.value(&[7]),
         KeyPart::Host => hasher.value(&[8]),
         KeyPart::Constant(value) => named(hasher, 9, value),
+        KeyPart::Optional(part) => {
+            hasher.value(&[10]);
+            describe(hasher, part);
+        }
     }
 }
 
@@ -52,12 +56,19 @@ pub(super) fn take(hasher: &mut KeyHasher, part: &KeyPart, request: &impl Reques
         KeyPart::Method => hasher.value(request.method()),
         KeyPart::Host => take_host(hasher, request.host()),
         KeyPart::Constant(_) => {}
+        // What has no value has not touched the hasher.
+        KeyPart::Optional(part) => {
+            if take(hasher, part, request).is_none() {
+                hasher.missing();
+            }
+        }
     }
     Some(())
 }
 
 /// Takes in the next of the values that a caller names, for a part that
-/// requests differ in; none if it is missing or cannot be this part's.
+/// requests differ in; none if it is missing or cannot be this part's. The count
+/// of those that lack an optional value cannot be named.
 pub(super) fn take_named(
     hasher: &mut KeyHasher,
     part: &KeyPart,
@@ -65,6 +76,7 @@ pub(super) fn take_named(
 ) -> Option<()> {
     match part {
         KeyPart::Constant(_) => {}
+        KeyPart::Optional(part) => take_named(hasher, part, values)?,
         KeyPart::Address { v4_bits, v6_bits } => {
             let text = str::from_utf8(values.next()?).ok()?;
             take_address(hasher, text.parse().ok()?, *v4_bits, *v6_bits);

@@ -144,6 +144,113 @@ fn every_condition_must_hold() {
 }
 
 #[test]
+fn alternatives_cookies_and_parameters_are_asked_as_they_nest() {
+    let query = |expect| Condition::Query {
+        name: "q".into(),
+        expect,
+    };
+    let cookie = |expect| Condition::Cookie {
+        name: "sid".into(),
+        expect,
+    };
+    let path = |path: &str| Condition::Path(texts(&[path]));
+    let rules = set(vec![when(
+        "r",
+        vec![
+            Condition::Any(vec![
+                vec![path("/a/**"), query(Expect::OneOf(texts(&["c d"])))],
+                vec![cookie(Expect::Like(texts(&["x*z"])))],
+            ]),
+            Condition::None(vec![
+                vec![path("/a/no")],
+                vec![Condition::Any(vec![vec![cookie(Expect::OneOf(texts(&[
+                    "xyz",
+                ])))]])],
+            ]),
+        ],
+    )]);
+    let asked = |path, cookie| {
+        let headers = vec![("cookie", cookie)];
+        let told = Told {
+            path,
+            headers,
+            ..Told::default()
+        };
+        matching(&rules, &told) == [0]
+    };
+    assert!(asked("/a/b?q=c+d", b""));
+    assert!(asked("/b", b"sid=xz"));
+    assert!(!asked("/b?q=c+d", b"sid=x"));
+    assert!(!asked("/a/no?q=c+d", b""));
+    assert!(!asked("/b", b"sid=xyz"));
+    let needs = rules.needs();
+    assert!(needs.path && needs.headers == ["cookie"]);
+}
+
+#[test]
+fn an_optional_part_counts_those_that_lack_it_apart_from_those_that_have_it_empty() {
+    let part = KeyPart::Optional(KeyPart::Header("x-key".into()).into());
+    let told = |headers| Told {
+        headers,
+        ..Told::default()
+    };
+    let counter = |request: &Told| key(keyed("r", vec![part.clone()]), request);
+    let missing = counter(&told(vec![]));
+    let empty = counter(&told(vec![("x-key", b"")]));
+    assert!(missing.is_some() && empty.is_some() && missing != empty);
+    let rules = set(vec![keyed("r", vec![part.clone()])]);
+    assert_eq!(rules.key_of(0, &[b""]), empty);
+    assert_eq!(rules.rule(0).unwrap().arity(), 1);
+    let needed = key(
+        keyed("r", vec![KeyPart::Header("x-key".into())]),
+        &told(vec![("x-key", b"")]),
+    );
+    assert_ne!(needed, empty);
+}
+
+#[test]
+fn what_keeps_a_rule_from_applying_is_the_first_thing_that_was_written() {
+    let header = |name: &str| Condition::Header {
+        name: name.into(),
+        expect: Expect::Present,
+    };
+    let parts = vec![
+        KeyPart::Query("q".into()),
+        KeyPart::Optional(KeyPart::Header("x-c".into()).into()),
+    ];
+    let conditions = vec![header("x-a"), Condition::Method(texts(&["GET"]))];
+    let rules = set(vec![Rule {
+        conditions,
+        ..keyed("r", parts)
+    }]);
+    let mut told = Told {
+        method: "POST",
+        path: "/",
+        ..Told::default()
+    };
+    let not = |told: &Told| match rules.explain(0, told).unwrap() {
+        Explained::Not(unmet) => unmet,
+        applies => panic!("{applies:?}"),
+    };
+    assert_eq!(not(&told), Unmet::Condition(header("x-a")));
+    told.headers.push(("x-a", b""));
+    assert_eq!(
+        not(&told),
+        Unmet::Condition(Condition::Method(texts(&["GET"])))
+    );
+    told.method = "GET";
+    assert_eq!(not(&told), Unmet::Key(KeyPart::Query("q".into())));
+    told.path = "/?q=a%20b";
+    let key = rules.resolve(&told).hits[0].key;
+    let values = vec![Some(b"a b".to_vec()), None];
+    assert_eq!(
+        rules.explain(0, &told),
+        Some(Explained::Applies { key, values })
+    );
+    assert_eq!(rules.explain(1, &told), None);
+}
+
+#[test]
 fn what_is_not_understood_applies_to_nothing() {
     let rules = set(vec![Rule::unsupported("new"), rule("old")]);
     assert_eq!(matching(&rules, &Told::default()), [1]);
@@ -417,7 +524,7 @@ proptest! {
             .iter()
             .enumerate()
             .filter(|(_, conditions)| {
-                let tests: Result<Vec<_>, _> = conditions.iter().map(compiled::Test::new).collect();
+                let tests: Result<Vec<_>, _> = conditions.iter().map(test::Test::new).collect();
                 tests.unwrap().iter().all(|test| test.holds(&request))
             })
             .map(|(place, _)| place)

@@ -447,7 +447,7 @@ pub mod rule {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Condition {
-    #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub kind: ::core::option::Option<condition::Kind>,
 }
 /// Nested message and enum types in `Condition`.
@@ -465,6 +465,17 @@ pub mod condition {
         /// As in 10.0.0.0/8.
         #[prost(message, tag = "5")]
         Addresses(super::Values),
+        /// Of one of these, everything holds.
+        #[prost(message, tag = "6")]
+        Any(super::Alternatives),
+        /// Of none of these everything holds.
+        #[prost(message, tag = "7")]
+        None(super::Alternatives),
+        #[prost(message, tag = "8")]
+        Cookie(super::HeaderCondition),
+        /// A query parameter, decoded.
+        #[prost(message, tag = "9")]
+        Query(super::HeaderCondition),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -473,10 +484,21 @@ pub struct Values {
     pub values: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Alternatives {
+    #[prost(message, repeated, tag = "1")]
+    pub alternatives: ::prost::alloc::vec::Vec<Conditions>,
+}
+/// All of them must hold.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Conditions {
+    #[prost(message, repeated, tag = "1")]
+    pub conditions: ::prost::alloc::vec::Vec<Condition>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HeaderCondition {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    #[prost(oneof = "header_condition::Expect", tags = "2, 3")]
+    #[prost(oneof = "header_condition::Expect", tags = "2, 3, 4")]
     pub expect: ::core::option::Option<header_condition::Expect>,
 }
 /// Nested message and enum types in `HeaderCondition`.
@@ -488,11 +510,14 @@ pub mod header_condition {
         Present(bool),
         #[prost(message, tag = "3")]
         OneOf(super::Values),
+        /// `*` stands for any bytes, none included.
+        #[prost(message, tag = "4")]
+        Like(super::Values),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct KeyPart {
-    #[prost(oneof = "key_part::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8")]
+    #[prost(oneof = "key_part::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub kind: ::core::option::Option<key_part::Kind>,
 }
 /// Nested message and enum types in `KeyPart`.
@@ -516,6 +541,9 @@ pub mod key_part {
         Host(bool),
         #[prost(string, tag = "8")]
         Constant(::prost::alloc::string::String),
+        /// This part; a request that has none is counted under "missing".
+        #[prost(message, tag = "9")]
+        Optional(::prost::alloc::boxed::Box<super::KeyPart>),
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -1,6 +1,6 @@
 //! Rules as they are read from a message.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 use core::num::NonZeroU64;
 
 use super::{FieldError, Trouble, codes};
@@ -62,8 +62,21 @@ fn condition(sent: &wire::Condition) -> Result<Condition, Trouble> {
         Kind::Hosts(values) => Condition::Host(texts(values)),
         Kind::Paths(values) => Condition::Path(texts(values)),
         Kind::Methods(values) => Condition::Method(texts(values)),
-        Kind::Header(header) => header_condition(header)?,
+        Kind::Header(header) => {
+            let (name, expect) = named(header)?;
+            Condition::Header { name, expect }
+        }
         Kind::Addresses(values) => Condition::Address(blocks(values)?),
+        Kind::Cookie(cookie) => {
+            let (name, expect) = named(cookie)?;
+            Condition::Cookie { name, expect }
+        }
+        Kind::Query(query) => {
+            let (name, expect) = named(query)?;
+            Condition::Query { name, expect }
+        }
+        Kind::Any(lists) => Condition::Any(alternatives(lists)?),
+        Kind::None(lists) => Condition::None(alternatives(lists)?),
     })
 }
 
@@ -72,15 +85,22 @@ fn blocks(values: &Values) -> Result<Vec<Cidr>, FieldError> {
     values.values.iter().map(block).collect()
 }
 
-fn header_condition(sent: &HeaderCondition) -> Result<Condition, Trouble> {
+/// What is not understood anywhere within makes the whole rule so: an
+/// alternative that is left out could widen it.
+fn alternatives(sent: &wire::Alternatives) -> Result<Vec<Vec<Condition>>, Trouble> {
+    let list = |list: &wire::Conditions| list.conditions.iter().map(condition).collect();
+    sent.alternatives.iter().map(list).collect()
+}
+
+fn named(sent: &HeaderCondition) -> Result<(String, Expect), Trouble> {
     use header_condition::Expect as Sent;
     let expect = match sent.expect.as_ref().ok_or(Trouble::Unknown)? {
         Sent::Present(true) => Expect::Present,
         Sent::Present(false) => Expect::Absent,
         Sent::OneOf(values) => Expect::OneOf(values.values.clone()),
+        Sent::Like(values) => Expect::Like(values.values.clone()),
     };
-    let name = sent.name.clone();
-    Ok(Condition::Header { name, expect })
+    Ok((sent.name.clone(), expect))
 }
 
 fn key_part(sent: &wire::KeyPart) -> Result<KeyPart, Trouble> {
@@ -99,6 +119,7 @@ fn key_part(sent: &wire::KeyPart) -> Result<KeyPart, Trouble> {
         Kind::Host(true) => KeyPart::Host,
         Kind::Method(false) | Kind::Host(false) => return Err(Trouble::Unknown),
         Kind::Constant(value) => KeyPart::Constant(value.clone()),
+        Kind::Optional(part) => KeyPart::Optional(Box::new(key_part(part)?)),
     })
 }
 

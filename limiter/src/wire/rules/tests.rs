@@ -33,6 +33,19 @@ fn full() -> Rule {
             header(Expect::Absent),
             header(Expect::OneOf(texts("v"))),
             Condition::Address(vec!["10.0.0.0/8".parse().unwrap()]),
+            header(Expect::Like(texts("*bot*"))),
+            Condition::Cookie {
+                name: "sid".into(),
+                expect: Expect::Absent,
+            },
+            Condition::Query {
+                name: "q".into(),
+                expect: Expect::Present,
+            },
+            Condition::Any(vec![
+                vec![Condition::Method(texts("GET")), header(Expect::Present)],
+                vec![Condition::None(vec![vec![header(Expect::Absent)]])],
+            ]),
         ],
         key: vec![
             KeyPart::Address {
@@ -47,6 +60,7 @@ fn full() -> Rule {
             KeyPart::Method,
             KeyPart::Host,
             KeyPart::Constant("c".into()),
+            KeyPart::Optional(KeyPart::Header("x-key".into()).into()),
         ],
         quota: quota.with_burst(200.try_into().unwrap()),
         cost: 2,
@@ -64,6 +78,11 @@ fn full() -> Rule {
         penalty: Micros::from_secs(3),
         commit: Commit::Fast,
     }
+}
+
+fn optional(part: wire::KeyPart) -> wire::KeyPart {
+    let kind = Some(wire::key_part::Kind::Optional(part.into()));
+    wire::KeyPart { kind }
 }
 
 fn set(rules: Vec<Rule>) -> RuleSet {
@@ -103,7 +122,7 @@ fn rules_arrive_as_they_were_sent() {
 
 #[test]
 fn a_rule_that_a_newer_region_says_more_of_applies_to_nothing() {
-    let newer: [fn(&mut wire::Rule); 11] = [
+    let newer: [fn(&mut wire::Rule); 13] = [
         |rule| rule.requires = 1,
         |rule| rule.requires = 1 << 63,
         |rule| rule.conditions.push(wire::Condition { kind: None }),
@@ -113,6 +132,18 @@ fn a_rule_that_a_newer_region_says_more_of_applies_to_nothing() {
             rule.conditions.push(wire::Condition { kind: Some(kind) });
         },
         |rule| rule.key.push(wire::KeyPart { kind: None }),
+        |rule| rule.key.push(optional(wire::KeyPart { kind: None })),
+        |rule| {
+            let inner = wire::Condition { kind: None };
+            let list = wire::Conditions {
+                conditions: vec![inner],
+            };
+            let lists = wire::Alternatives {
+                alternatives: vec![list],
+            };
+            let kind = wire::condition::Kind::None(lists);
+            rule.conditions.push(wire::Condition { kind: Some(kind) });
+        },
         |rule| rule.algorithm = 9,
         |rule| rule.scope = 9,
         |rule| rule.consistency = -1,

@@ -1,6 +1,7 @@
 //! Rules as they are written into a message.
 
 use alloc::{
+    boxed::Box,
     string::{String, ToString},
     vec::Vec,
 };
@@ -67,21 +68,15 @@ impl From<&Rule> for wire::Rule {
 impl From<&Condition> for wire::Condition {
     fn from(condition: &Condition) -> Self {
         use condition::Kind;
-        let values = |values: &Vec<String>| Values {
-            values: values.clone(),
-        };
         let kind = match condition {
             Condition::Host(hosts) => Some(Kind::Hosts(values(hosts))),
             Condition::Path(paths) => Some(Kind::Paths(values(paths))),
             Condition::Method(methods) => Some(Kind::Methods(values(methods))),
-            Condition::Header { name, expect } => Some(Kind::Header(HeaderCondition {
-                name: name.clone(),
-                expect: Some(match expect {
-                    Expect::Present => header_condition::Expect::Present(true),
-                    Expect::Absent => header_condition::Expect::Present(false),
-                    Expect::OneOf(list) => header_condition::Expect::OneOf(values(list)),
-                }),
-            })),
+            Condition::Header { name, expect } => Some(Kind::Header(named(name, expect))),
+            Condition::Cookie { name, expect } => Some(Kind::Cookie(named(name, expect))),
+            Condition::Query { name, expect } => Some(Kind::Query(named(name, expect))),
+            Condition::Any(lists) => Some(Kind::Any(alternatives(lists))),
+            Condition::None(lists) => Some(Kind::None(alternatives(lists))),
             Condition::Address(blocks) => Some(Kind::Addresses(Values {
                 values: texts(blocks),
             })),
@@ -89,6 +84,33 @@ impl From<&Condition> for wire::Condition {
             Condition::Unsupported => None,
         };
         Self { kind }
+    }
+}
+
+fn values(values: &[String]) -> Values {
+    Values {
+        values: values.to_vec(),
+    }
+}
+
+fn named(name: &str, expect: &Expect) -> HeaderCondition {
+    use header_condition::Expect as Sent;
+    let expect = Some(match expect {
+        Expect::Present => Sent::Present(true),
+        Expect::Absent => Sent::Present(false),
+        Expect::OneOf(list) => Sent::OneOf(values(list)),
+        Expect::Like(list) => Sent::Like(values(list)),
+    });
+    let name = name.into();
+    HeaderCondition { name, expect }
+}
+
+fn alternatives(lists: &[Vec<Condition>]) -> wire::Alternatives {
+    let list = |list: &Vec<Condition>| wire::Conditions {
+        conditions: list.iter().map(Into::into).collect(),
+    };
+    wire::Alternatives {
+        alternatives: lists.iter().map(list).collect(),
     }
 }
 
@@ -108,6 +130,7 @@ impl From<&KeyPart> for wire::KeyPart {
             KeyPart::Method => Kind::Method(true),
             KeyPart::Host => Kind::Host(true),
             KeyPart::Constant(value) => Kind::Constant(value.clone()),
+            KeyPart::Optional(part) => Kind::Optional(Box::new((&**part).into())),
         };
         Self { kind: Some(kind) }
     }
