@@ -32,6 +32,8 @@ mod openapi;
 mod overload;
 mod restart;
 mod rules;
+mod rules_api;
+mod rules_command;
 mod server;
 mod stub;
 mod sync;
