@@ -48,7 +48,7 @@ fn every_acknowledged_add_counts_once_however_often_the_service_is_killed() {
         .collect();
     let adds: u64 = clients.iter().map(|client| client.keys).sum();
     println!("{adds} adds with a key were acknowledged");
-    assert!(adds > 300, "too little happened to tell anything");
+    assert!(adds > 100, "too little happened to tell anything");
     for counter in 0..COUNTERS {
         let sum = |of: fn(&Client) -> &HashMap<u64, i64>| -> i64 {
             clients

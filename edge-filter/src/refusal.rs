@@ -2,9 +2,10 @@
 //!
 //! Status 429 (RFC 6585) with `Retry-After` (RFC 9110), `RateLimit-Policy` and
 //! `RateLimit` (draft-ietf-httpapi-ratelimit-headers) and a problem document
-//! (RFC 9457) that names the rule.
+//! (RFC 9457) that names the rule; or the rule's own status, body and headers.
 
 use core::fmt::Write;
+use std::borrow::Cow;
 
 use limiter::decision::Decision;
 use limiter::rule::Rule;
@@ -15,13 +16,16 @@ const SECOND: u64 = 1_000_000;
 /// The problem's type, registered with IANA by the RateLimit draft.
 const PROBLEM: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
+/// What such a document is.
+const PROBLEM_TYPE: &str = "application/problem+json";
+
 /// An answer that turns a request away.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The status code.
     pub status: u16,
     /// Headers, names in lower case.
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(Cow<'static, str>, String)>,
     /// The body.
     pub body: String,
     /// For the access log: the rule, and who decided.
@@ -39,18 +43,27 @@ impl Refusal {
     pub fn new(rule: &Rule, decision: &Decision) -> Self {
         let name = quoted(&rule.name);
         let wait = decision.retry_after.map(|wait| wait.as_secs_ceil().max(1));
-        let mut headers = vec![("content-type", "application/problem+json".to_owned())];
-        headers.push(("ratelimit-policy", policy(&name, rule)));
+        let own = rule.response.clone().unwrap_or_default();
+        let (content_type, body) = match own.body {
+            Some(body) => (body.content_type, body.text),
+            None => (PROBLEM_TYPE.to_owned(), problem(&rule.name, own.status)),
+        };
+        let mut headers: Vec<(Cow<'static, str>, String)> = Vec::new();
+        let mut add = |name: &'static str, value| headers.push((name.into(), value));
+        add("content-type", content_type);
+        add("ratelimit-policy", policy(&name, rule));
         let mut state = format!("{name};r={}", decision.remaining);
         if let Some(wait) = wait {
             let _ = write!(state, ";t={wait}");
-            headers.push(("retry-after", wait.to_string()));
+            add("retry-after", wait.to_string());
         }
-        headers.push(("ratelimit", state));
+        add("ratelimit", state);
+        let own_headers = own.headers.into_iter();
+        headers.extend(own_headers.map(|(name, value)| (name.into(), value)));
         Self {
-            status: 429,
+            status: own.status,
             headers,
-            body: problem(&rule.name),
+            body,
             reason: format!("{}:{}", token(&rule.name), decision.tier.name()),
         }
     }
@@ -67,11 +80,11 @@ fn policy(name: &str, rule: &Rule) -> String {
     policy
 }
 
-fn problem(rule: &str) -> String {
+fn problem(rule: &str, status: u16) -> String {
     serde_json::json!({
         "type": PROBLEM,
         "title": "Quota exceeded",
-        "status": 429,
+        "status": status,
         "violated-policies": [rule],
     })
     .to_string()

@@ -26,6 +26,7 @@ mod verify;
 const EXAMPLES: &str = "\
 Examples:
   weir rules check rules.yaml
+  weir rules import --from envoy-ratelimit config.yaml -o rules.yaml
   weir serve --rules rules.yaml --data-dir weir-data
   weir verify weir-data
   weir backup backup.tar
@@ -119,10 +120,30 @@ mod tests {
             let Some(example) = example.strip_prefix("  weir ") else {
                 continue;
             };
-            let words = example.split(" > ").next().unwrap().split_whitespace();
-            Cli::try_parse_from(["weir"].into_iter().chain(words)).unwrap();
+            let words = words(example.split(" > ").next().unwrap());
+            let all = std::iter::once("weir".to_owned()).chain(words);
+            Cli::try_parse_from(all).unwrap();
             count += 1;
         }
         count + command.get_subcommands().map(parse_examples).sum::<usize>()
+    }
+
+    /// The words of a line, as a shell takes it apart.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        for (place, piece) in line.split('\'').enumerate() {
+            if place % 2 == 1 {
+                words.last_mut().unwrap().push_str(piece);
+                continue;
+            }
+            for (place, word) in piece.split(' ').enumerate() {
+                if place > 0 {
+                    words.push(String::new());
+                }
+                words.last_mut().unwrap().push_str(word);
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
     }
 }

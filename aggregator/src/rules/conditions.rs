@@ -112,6 +112,12 @@ fn alternatives(at: &At<'_>) -> Option<Vec<Vec<Condition>>> {
 
 fn alternative(at: &At<'_>) -> Option<Vec<Condition>> {
     match read(at)? {
+        // What is not understood has been noted.
+        conditions
+            if conditions.is_empty() && at.entries("").is_some_and(|all| !all.is_empty()) =>
+        {
+            None
+        }
         conditions if conditions.is_empty() => {
             at.expected("at least one condition: what says nothing always holds")
         }

@@ -8,7 +8,7 @@ pub(super) const NOT_YET: &str = "not supported yet";
 pub(super) const FILE: &[&str] = &["tiers"];
 
 /// Fields of a rule.
-pub(super) const RULE: &[&str] = &["per_tier", "response"];
+pub(super) const RULE: &[&str] = &["per_tier"];
 
 /// Fields of a match.
 pub(super) const MATCH: &[&str] = &["country", "asn", "ja4"];

@@ -25,6 +25,7 @@
 //! | `action` | `deny` |
 //! | `penalty` | 0s |
 //! | `commit` | `durable` |
+//! | `response` | 429 and a problem document |
 //!
 //! In a `match` everything must hold. `any` is a list of matches of which one must
 //! hold, `not` one of which none may, `all` one of which each must.
@@ -47,6 +48,7 @@ mod key;
 mod later;
 mod numbers;
 mod report;
+mod response;
 mod rule;
 mod suggest;
 mod table;

@@ -10,7 +10,7 @@ use super::{
     file::RuleFile,
     key,
     numbers::{Percent, Written},
-    words,
+    response, words,
 };
 
 /// The load that costs are worked out for, in percent of the limit: where asking
@@ -74,6 +74,9 @@ pub struct RuleReport {
     pub penalty: String,
     /// When the region answers a check.
     pub commit: &'static str,
+    /// What a denied client is answered, if the rule says so itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<String>,
     /// The most that is admitted of one key in one window.
     pub bound: Bound,
     /// Questions to the region per hundred requests for a key whose traffic is
@@ -145,6 +148,7 @@ impl RuleReport {
             action: words::name(words::ACTION, &rule.action),
             penalty: Written(rule.penalty).to_string(),
             commit: words::name(words::COMMIT, &rule.commit),
+            response: rule.response.as_ref().map(response::words),
             bound: Bound::of(rule, fleet),
             asks_percent: percent(cost.asks_ppm),
             held_percent: percent(cost.held_ppm),

@@ -9,7 +9,7 @@ use limiter::{
     window::Window,
 };
 
-use super::{at::At, conditions, fields::Fields, key, later, numbers, words};
+use super::{at::At, conditions, fields::Fields, key, later, numbers, response, words};
 
 const FIELDS: &[&str] = &[
     "name",
@@ -30,6 +30,7 @@ const FIELDS: &[&str] = &[
     "action",
     "penalty",
     "commit",
+    "response",
 ];
 
 /// The shortest window that a rule file can ask for.
@@ -123,6 +124,7 @@ fn enforcement(fields: &Fields<'_>, rule: Rule) -> Rule {
             numbers::span(at, zero, WINDOW_MAX)
         }),
         commit: fields.or("commit", rule.commit, |at| words::read(at, words::COMMIT)),
+        response: fields.get("response").and_then(|at| response::read(&at)),
         ..rule
     }
 }

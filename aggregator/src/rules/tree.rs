@@ -10,8 +10,8 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, opti
 use super::diagnostic::{Notes, Place};
 
 /// How deep the values of a rule file may nest. The deepest that means anything
-/// is 13.
-const DEPTH_MAX: usize = 16;
+/// is about twenty.
+const DEPTH_MAX: usize = 32;
 const TOO_DEEP: &str = "values nest too deep";
 
 /// A value and where it stands.

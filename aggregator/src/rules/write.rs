@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 use limiter::{
     quota::Algorithm,
-    rule::{Condition, Expect, Rule},
+    rule::{Condition, Expect, Response, Rule},
 };
 
 use super::{
@@ -105,7 +105,30 @@ fn lines(rule: &Rule) -> Vec<String> {
         "penalty",
         &Written(rule.penalty),
     );
+    let commit = words::name(words::COMMIT, &rule.commit);
+    unless(rule.commit == plain.commit, "commit", &commit);
+    if let Some(response) = &rule.response {
+        lines.push(format!("response: {}", answer(response)));
+    }
     lines
+}
+
+fn answer(response: &Response) -> Flow {
+    let value = |text: &str| Flow::Scalar(scalar(text));
+    let mut fields = vec![(
+        "status".to_owned(),
+        Flow::Scalar(response.status.to_string()),
+    )];
+    if let Some(body) = &response.body {
+        fields.push(("body".into(), value(&body.text)));
+        fields.push(("content_type".into(), value(&body.content_type)));
+    }
+    if !response.headers.is_empty() {
+        let headers = response.headers.iter();
+        let headers = headers.map(|(name, text)| (scalar(name), value(text)));
+        fields.push(("headers".into(), Flow::Map(headers.collect())));
+    }
+    Flow::Map(fields)
 }
 
 fn conditions(conditions: &[Condition]) -> Vec<String> {
@@ -166,8 +189,24 @@ fn same_place(a: &Condition, b: &Condition) -> bool {
     }
 }
 
-/// The fields of a match, in the order in which they are read.
+/// The fields of a match, in the order in which they are read. What would stand
+/// where something stands already goes into `all`, a match after the other.
 fn fields(conditions: &[Condition]) -> Vec<(String, Flow)> {
+    let (mut first, mut rest) = layer(conditions);
+    let mut all = Vec::new();
+    while !rest.is_empty() {
+        let (next, after) = layer(&rest);
+        all.push(Flow::Map(next));
+        rest = after;
+    }
+    if !all.is_empty() {
+        first.push(("all".into(), Flow::List(all)));
+    }
+    first
+}
+
+/// As many conditions as have a place in one match, and the rest.
+fn layer(conditions: &[Condition]) -> (Vec<(String, Flow)>, Vec<Condition>) {
     let mut fields: Vec<(&str, Flow)> = Vec::new();
     let mut rest = Vec::new();
     for condition in conditions {
@@ -186,17 +225,10 @@ fn fields(conditions: &[Condition]) -> Vec<(String, Flow)> {
         }
     }
     fields.sort_by_key(|(name, _)| ORDER.iter().position(|other| other == name));
-    let mut fields: Vec<_> = fields
+    let fields = fields
         .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect();
-    if !rest.is_empty() {
-        fields.push((
-            "all".into(),
-            Flow::List(vec![Flow::Map(self::fields(&rest))]),
-        ));
-    }
-    fields
+        .map(|(name, value)| (name.to_owned(), value));
+    (fields.collect(), rest)
 }
 
 fn field(condition: &Condition) -> (&'static str, Flow) {
@@ -247,9 +279,23 @@ fn scalar(text: &str) -> String {
         "null" | "Null" | "NULL" | "true" | "false" | "yes" | "no"
     );
     let plain = starts && !word && text.bytes().all(plain);
-    // JSON's way to quote is one of YAML's.
-    let quoted = || serde_json::to_string(text).unwrap_or_default();
-    if plain { text.into() } else { quoted() }
+    if plain { text.into() } else { quoted(text) }
+}
+
+/// A text in double quotes; what cannot be seen is written as its number.
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for letter in text.chars() {
+        let number = u32::from(letter);
+        let _ = match letter {
+            '"' | '\\' => write!(out, "\\{letter}"),
+            ' '..='~' => write!(out, "{letter}"),
+            letter if !letter.is_ascii() && letter.is_alphanumeric() => write!(out, "{letter}"),
+            _ if number <= 0xffff => write!(out, "\\u{number:04x}"),
+            _ => write!(out, "\\U{number:08x}"),
+        };
+    }
+    out + "\""
 }
 
 impl fmt::Display for Flow {
@@ -265,6 +311,112 @@ impl fmt::Display for Flow {
                 let texts: Vec<_> = entries.iter().map(entry).collect();
                 write!(f, "{{ {} }}", texts.join(", "))
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use limiter::{
+        quota::Quota,
+        rule::{Action, Commit, Consistency, Fallback, KeyPart, OnFailure, Scope, response::Body},
+        time::Micros,
+        window::Window,
+    };
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::rules::RuleFile;
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let odd = [
+            "null", "present", "1.10", "a: b", "#x", "\"q\"", "\\", "*x", "ü", "- a", "{}",
+        ];
+        let odd: Vec<String> = odd.iter().map(ToString::to_string).collect();
+        prop_oneof![prop::sample::select(odd), "[ -~]{1,6}", ".{1,3}"]
+    }
+
+    fn any_expect() -> impl Strategy<Value = Expect> {
+        let texts = || prop::collection::vec(any_text(), 1..3);
+        prop_oneof![
+            Just(Expect::Present),
+            Just(Expect::Absent),
+            Just(Expect::OneOf(vec![String::new()])),
+            texts().prop_map(Expect::OneOf),
+            texts().prop_map(Expect::Like),
+        ]
+    }
+
+    fn any_condition() -> BoxedStrategy<Condition> {
+        let name = || prop::sample::select(vec!["a", "x-b", "null", "2"]).prop_map(str::to_owned);
+        let named = || (name(), any_expect());
+        let plain = prop_oneof![
+            named().prop_map(|(name, expect)| Condition::Header { name, expect }),
+            named().prop_map(|(name, expect)| Condition::Cookie { name, expect }),
+            named().prop_map(|(name, expect)| Condition::Query { name, expect }),
+            "/[a*]{0,1}/[a-z?:#]{0,2}".prop_filter_map("a path", |path| {
+                let good = limiter::rule::PathPattern::new(&path).is_ok();
+                good.then(|| Condition::Path(vec![path]))
+            }),
+            Just(Condition::Method(vec!["GET".into(), "*".into()])),
+            Just(Condition::Host(vec![
+                "*.a.com".into(),
+                "[2001:db8::1]".into()
+            ])),
+            Just(Condition::Address(vec!["2001:db8::/32".parse().unwrap()])),
+        ];
+        let nested = |inner: BoxedStrategy<Condition>| {
+            let lists = move || {
+                let list = prop::collection::vec(inner.clone(), 1..3);
+                prop::collection::vec(list, 1..3)
+            };
+            prop_oneof![
+                lists().prop_map(Condition::Any),
+                lists().prop_map(Condition::None)
+            ]
+        };
+        plain.boxed().prop_recursive(2, 12, 3, nested).boxed()
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back_as_the_same_rules(
+            conditions in prop::collection::vec(any_condition(), 0..5),
+            key in any_text(),
+            body in any_text(),
+            name in "[!-~&&[^\"\\\\]]{1,8}",
+        ) {
+            let limit = std::num::NonZeroU64::new(7).unwrap();
+            let window = Window::new(Micros::from_millis(1_500)).unwrap();
+            let quota = Quota::new(limit, window, Algorithm::TokenBucket);
+            let key = [KeyPart::Constant(key), KeyPart::Optional(KeyPart::PathSegment(2).into())];
+            let full = Rule {
+                conditions: in_order(conditions),
+                key: key.into(),
+                cost: 3,
+                count_denied: true,
+                scope: Scope::Global,
+                consistency: Consistency::Exact,
+                local_cap: 2,
+                tolerance_ppm: 1,
+                hold: Micros::ZERO,
+                on_failure: OnFailure { no_lease: Fallback::Deny, lease_expired: Fallback::Allow },
+                action: Action::Shadow,
+                penalty: Micros::from_secs(90),
+                commit: Commit::Fast,
+                response: Some(Response {
+                    status: 503,
+                    body: Some(Body { content_type: "text/html; charset=utf-8".into(), text: body }),
+                    headers: vec![("x-why".into(), "null".into()), ("x-empty".into(), String::new())],
+                }),
+                ..Rule::new(name.clone(), quota.with_burst(std::num::NonZeroU64::new(9).unwrap()))
+            };
+            let rules = [full, Rule::new(format!("{name}2"), quota)];
+            let text = file(&name, &rules, &[vec!["a comment".into()]]);
+            let read = RuleFile::parse("f", text.as_bytes());
+            let read = read.unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+            prop_assert_eq!(&read.rules[..], &rules[..], "{}", text);
+            prop_assert_eq!(read.domain, name);
         }
     }
 }

@@ -36,7 +36,7 @@ pub(super) struct Metrics {
     hits: Family<Label, Counter>,
     leaked: Family<Label, Counter>,
     checks: Family<Labels2, Counter>,
-    adds: Family<Label, Counter>,
+    adds: Adds,
     responses: Family<Label, Counter>,
     rule_changes: Family<Label, Counter>,
     snapshot_age_seconds: Gauge<f64, AtomicU64>,
@@ -75,6 +75,27 @@ impl Maker {
     }
 }
 
+/// Adds to counters by outcome. One is counted for each add, by the one thread
+/// that all wait for: nothing is looked up.
+struct Adds {
+    applied: Counter,
+    replayed: Counter,
+    out_of_bounds: Counter,
+    refused: Counter,
+}
+
+impl Adds {
+    fn of(family: &Family<Label, Counter>) -> Self {
+        let outcome = |name: &str| family.get_or_create_owned(&[("outcome", name.to_owned())]);
+        Self {
+            applied: outcome("applied"),
+            replayed: outcome("replayed"),
+            out_of_bounds: outcome("out_of_bounds"),
+            refused: outcome("refused"),
+        }
+    }
+}
+
 impl Metrics {
     pub(super) fn new(region: &str) -> Self {
         let labels = [("region".into(), region.to_owned().into())];
@@ -99,7 +120,7 @@ impl Metrics {
                 "Hits that sources admitted with nobody to ask, by rule; since this start",
             ),
             checks: m.of("checks", "Requests decided here, by rule and verdict"),
-            adds: m.of("counter_adds", "Adds to counters, by what became of them"),
+            adds: Adds::of(&m.of("counter_adds", "Adds to counters, by what became of them")),
             responses: m.of("http_responses", "Answers sent, by status"),
             rule_changes: m.of(
                 "rule_changes",
@@ -176,14 +197,14 @@ impl Metrics {
 
     /// Takes note of an add to a counter.
     pub(super) fn count_add(&self, result: &Result<Added, AddError>) {
+        let adds = &self.adds;
         let outcome = match result {
-            Ok(Added { replayed: true, .. }) => "replayed",
-            Ok(Added { applied: true, .. }) => "applied",
-            Ok(_) => "out_of_bounds",
-            Err(_) => "refused",
+            Ok(Added { replayed: true, .. }) => &adds.replayed,
+            Ok(Added { applied: true, .. }) => &adds.applied,
+            Ok(_) => &adds.out_of_bounds,
+            Err(_) => &adds.refused,
         };
-        let labels = [("outcome", outcome.to_owned())];
-        self.adds.get_or_create(&labels).inc();
+        outcome.inc();
     }
 
     /// Takes note of an answer.

@@ -278,7 +278,7 @@ fn refuse(refusal: &Refusal) {
     let headers: Vec<(&str, &str)> = refusal
         .headers
         .iter()
-        .map(|(name, value)| (*name, value.as_str()))
+        .map(|(name, value)| (&**name, value.as_str()))
         .collect();
     let details = format!("weir:{}", refusal.reason);
     abi::respond(refusal.status, &details, &headers, refusal.body.as_bytes());

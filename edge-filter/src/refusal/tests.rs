@@ -31,7 +31,7 @@ fn header<'a>(refusal: &'a Refusal, name: &str) -> Option<&'a str> {
     refusal
         .headers
         .iter()
-        .find(|(n, _)| *n == name)
+        .find(|(n, _)| n == name)
         .map(|(_, value)| value.as_str())
 }
 
@@ -89,5 +89,36 @@ fn a_rule_name_cannot_break_out_of_a_header_or_the_body() {
         body.pointer("/violated-policies/0")
             .and_then(|v| v.as_str()),
         Some("a\"b\\c\r\nd é")
+    );
+}
+
+#[test]
+fn a_rule_s_own_answer_is_given_with_the_headers_that_every_denial_has() {
+    use limiter::rule::response::{Body, Response};
+    let mut own = rule("r", Micros::from_secs(60));
+    own.response = Some(Response {
+        status: 403,
+        body: Some(Body {
+            content_type: "text/html".into(),
+            text: "<p>later".into(),
+        }),
+        headers: vec![("x-why".into(), "limit".into())],
+    });
+    let refusal = Refusal::new(&own, &denied(Some(Micros::from_secs(7))));
+    assert_eq!((refusal.status, &*refusal.body), (403, "<p>later"));
+    assert_eq!(header(&refusal, "content-type"), Some("text/html"));
+    assert_eq!(header(&refusal, "x-why"), Some("limit"));
+    assert_eq!(header(&refusal, "retry-after"), Some("7"));
+
+    own.response = Some(Response {
+        status: 503,
+        ..Response::default()
+    });
+    let refusal = Refusal::new(&own, &denied(None));
+    assert_eq!(refusal.status, 503);
+    assert!(refusal.body.contains("\"status\":503"), "{}", refusal.body);
+    assert_eq!(
+        header(&refusal, "content-type"),
+        Some("application/problem+json")
     );
 }

@@ -3,7 +3,7 @@
 //!
 //! A snapshot is records, too, one for each counter and each idempotency key.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 use prost::Message;
 
@@ -67,20 +67,20 @@ impl Record {
         }
     }
 
-    /// The counter as it is, for a snapshot.
-    pub(super) fn of_slot(slot: &Slot) -> Self {
-        Self {
-            state: Some(State::new(slot.value, slot.expires)),
-            ..Self::of(&slot.id, Timestamp::default())
-        }
+    /// Becomes the counter as it is, for a snapshot.
+    pub(super) fn be_slot(&mut self, slot: &Slot) {
+        slot.id.as_text().clone_into(&mut self.id);
+        self.state = Some(State::new(slot.value, slot.expires));
     }
 
-    /// What somebody was told, for a snapshot.
-    pub(super) fn of_told(told: &Told) -> Self {
-        Self {
-            told: Some(Answer::from(told)),
-            ..Self::default()
-        }
+    /// Becomes what somebody was told, for a snapshot.
+    pub(super) fn be_told(&mut self, told: &Told) {
+        let answer = self.told.get_or_insert_default();
+        (*told.name).clone_into(&mut answer.name);
+        answer.fingerprint = told.fingerprint;
+        answer.value = told.value;
+        answer.applied = told.applied;
+        answer.until_us = told.until.as_micros();
     }
 
     /// Reads as many as there are, each with its length before it.
@@ -102,17 +102,5 @@ impl State {
     pub(super) fn expires(self) -> Option<Timestamp> {
         let expires = Timestamp::from_micros(self.expires_us);
         (expires.since(Timestamp::default()) > Micros::ZERO).then_some(expires)
-    }
-}
-
-impl From<&Told> for Answer {
-    fn from(told: &Told) -> Self {
-        Self {
-            name: told.name.clone().into(),
-            fingerprint: told.fingerprint,
-            value: told.value,
-            applied: told.applied,
-            until_us: told.until.as_micros(),
-        }
     }
 }

@@ -39,14 +39,14 @@ impl Counters {
             return 0;
         };
         let mut bytes = Vec::new();
-        for record in shard.records() {
+        shard.write(|record| {
             // A vector grows as it must: this does not fail.
             let _ = record.encode_length_delimited(&mut bytes);
             if bytes.len() >= CHUNK_BYTES {
                 chunk(&bytes);
                 bytes.clear();
             }
-        }
+        });
         if !bytes.is_empty() {
             chunk(&bytes);
         }

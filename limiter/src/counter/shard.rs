@@ -18,6 +18,8 @@ pub(super) struct Shard {
     pub(super) contains: u64,
     slots: Table<Slot>,
     told: Table<Told>,
+    /// Whether the sweep is done with the counters and at what was told.
+    sweeps_told: bool,
 }
 
 impl Shard {
@@ -26,6 +28,7 @@ impl Shard {
             contains: 0,
             slots: Table::new(hash),
             told: Table::new(hash),
+            sweeps_told: false,
         }
     }
 
@@ -84,19 +87,32 @@ impl Shard {
 
     /// Looks at a few entries. Returns whether those were the last.
     pub(super) fn sweep(&mut self, now: Timestamp, usage: &mut Usage) -> bool {
-        let slots_done = self.slots.sweep(now, |slot| {
-            usage.remove(slot.id.tenant(), Load::counter(slot.id.as_text()));
-        });
-        slots_done
-            && self.told.sweep(now, |told| {
+        let done = match self.sweeps_told {
+            false => self.slots.sweep(now, |slot| {
+                usage.remove(slot.id.tenant(), Load::counter(slot.id.as_text()));
+            }),
+            true => self.told.sweep(now, |told| {
                 usage.remove(tenant_of(&told.name), Load::told(&told.name));
-            })
+            }),
+        };
+        let all = done && self.sweeps_told;
+        self.sweeps_told ^= done;
+        all
     }
 
-    /// Everything in it, as records.
-    pub(super) fn records(&self) -> impl Iterator<Item = Record> {
-        let slots = self.slots.iter().map(Record::of_slot);
-        slots.chain(self.told.iter().map(Record::of_told))
+    /// Everything in it, as records, one after the other in the same place: a
+    /// partition is written while everybody waits.
+    pub(super) fn write(&self, mut take: impl FnMut(&Record)) {
+        let mut record = Record::default();
+        for slot in self.slots.iter() {
+            record.be_slot(slot);
+            take(&record);
+        }
+        record = Record::default();
+        for told in self.told.iter() {
+            record.be_told(told);
+            take(&record);
+        }
     }
 
     pub(super) fn counters(&self) -> usize {

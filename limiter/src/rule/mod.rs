@@ -14,6 +14,7 @@ use crate::{
 mod condition;
 mod key_part;
 mod pattern;
+pub mod response;
 pub mod text;
 mod validate;
 
@@ -21,6 +22,7 @@ pub use condition::{Condition, Expect};
 pub use key_part::KeyPart;
 pub use pattern::{HostPattern, PathPattern, SEGMENTS_MAX};
 pub(crate) use pattern::{first_segment, like};
+pub use response::Response;
 pub use validate::{
     CONDITIONS_ALL_MAX, CONDITIONS_MAX, HITS_MAX, HOLD_MAX, KEY_PARTS_MAX, NESTING_MAX, RuleError,
     TOLERANCE_PPM_MAX, VALUES_MAX, WINDOW_MAX,
@@ -71,6 +73,8 @@ pub struct Rule {
     pub penalty: Micros,
     /// When the region answers a check.
     pub commit: Commit,
+    /// What a denied client is answered; none: 429 and a problem document.
+    pub response: Option<Response>,
 }
 
 impl Rule {
@@ -93,6 +97,7 @@ impl Rule {
             action: Action::default(),
             penalty: Micros::ZERO,
             commit: Commit::default(),
+            response: None,
         }
     }
 

@@ -2,7 +2,10 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{Condition, Expect, HostPattern, KeyPart, PathPattern, Rule, text, text::TextError};
+use super::{
+    Condition, Expect, HostPattern, KeyPart, PathPattern, Rule, response::ResponseError, text,
+    text::TextError,
+};
 use crate::time::Micros;
 
 /// The largest limit, burst or cost: a lease carries millionths of a hit.
@@ -93,6 +96,9 @@ pub enum RuleError {
         /// What was given.
         got: Micros,
     },
+    /// An answer that no client can be given.
+    #[error("response: {0}")]
+    Response(ResponseError),
     /// More than all of the limit.
     #[error("tolerance is at most {TOLERANCE_PPM_MAX} millionths of the limit, got {0}")]
     Tolerance(u32),
@@ -114,7 +120,10 @@ impl Rule {
         if self.tolerance_ppm > TOLERANCE_PPM_MAX {
             return Err(RuleError::Tolerance(self.tolerance_ppm));
         }
-        Ok(())
+        match &self.response {
+            Some(response) => response.validate().map_err(RuleError::Response),
+            None => Ok(()),
+        }
     }
 
     fn validate_hits(&self) -> Result<(), RuleError> {

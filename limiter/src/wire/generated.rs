@@ -276,6 +276,9 @@ pub struct Rule {
     /// When the region answers a request that it decides itself. Nothing to a source.
     #[prost(enumeration = "rule::Commit", tag = "20")]
     pub commit: i32,
+    /// What a denied client is answered; none: 429 and a problem document.
+    #[prost(message, optional, tag = "21")]
+    pub response: ::core::option::Option<Response>,
 }
 /// Nested message and enum types in `Rule`.
 pub mod rule {
@@ -445,14 +448,34 @@ pub mod rule {
         }
     }
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Response {
+    /// 400 to 599.
+    #[prost(uint32, tag = "1")]
+    pub status: u32,
+    #[prost(string, tag = "2")]
+    pub content_type: ::prost::alloc::string::String,
+    /// None: a problem document.
+    #[prost(string, optional, tag = "3")]
+    pub body: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "4")]
+    pub headers: ::prost::alloc::vec::Vec<Header>,
+}
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Header {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Condition {
     #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub kind: ::core::option::Option<condition::Kind>,
 }
 /// Nested message and enum types in `Condition`.
 pub mod condition {
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Kind {
         #[prost(message, tag = "1")]
         Hosts(super::Values),
@@ -483,13 +506,13 @@ pub struct Values {
     #[prost(string, repeated, tag = "1")]
     pub values: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Alternatives {
     #[prost(message, repeated, tag = "1")]
     pub alternatives: ::prost::alloc::vec::Vec<Conditions>,
 }
 /// All of them must hold.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Conditions {
     #[prost(message, repeated, tag = "1")]
     pub conditions: ::prost::alloc::vec::Vec<Condition>,
@@ -515,14 +538,14 @@ pub mod header_condition {
         Like(super::Values),
     }
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct KeyPart {
     #[prost(oneof = "key_part::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub kind: ::core::option::Option<key_part::Kind>,
 }
 /// Nested message and enum types in `KeyPart`.
 pub mod key_part {
-    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
     pub enum Kind {
         #[prost(message, tag = "1")]
         Address(super::AddressPart),

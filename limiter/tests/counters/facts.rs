@@ -167,3 +167,20 @@ fn what_is_not_a_record_of_counters_is_refused_with_its_place() {
     assert!(counters.restore(99, 1, b"").is_err());
     assert!(counters.restore(0, 1, b"\x05ab").is_err());
 }
+
+#[test]
+fn a_sweep_of_much_that_lives_takes_as_many_steps_as_there_are_thousands() {
+    let mut books = Books::new(ROOMY);
+    let ids = (0..).map(|n| id(&n.to_string()));
+    for id in ids.filter(|id| id.partition() == 5).take(4_000) {
+        let mut add = Add::new(id, 1);
+        add.idempotency = key("k");
+        books.add(&add, at(0)).unwrap();
+    }
+    let mut steps = 1;
+    while books.counters.sweep(5, at(200_000)) {
+        steps += 1;
+    }
+    assert_eq!(books.counters.idempotency_keys(), 0);
+    assert!(steps <= 16, "{steps}");
+}

@@ -89,26 +89,29 @@ pub(super) fn run(args: &Args) -> ExitCode {
         format: args.format.into(),
     };
     match import::import(&args.file, args.from.source(), &options) {
-        Ok(imported) => write(imported, args.output.as_deref()),
+        Ok(imported) => write(imported, args.output.as_deref(), args.format),
         Err(problems) => complain(&problems.to_string()),
     }
 }
 
-fn write(imported: Imported, output: Option<&Path>) -> ExitCode {
+fn write(imported: Imported, output: Option<&Path>, format: Format) -> ExitCode {
+    let report = imported.report.trim_end();
     let Some(rules) = imported.rules else {
-        return complain(&format!(
-            "{}\nnot exact: nothing was written",
-            imported.report.trim_end()
-        ));
+        // For programs the report says so itself.
+        let said = match format {
+            Format::Table => format!("{report}\nnot exact: nothing was written"),
+            Format::Json => report.to_owned(),
+        };
+        return complain(&said);
     };
     let Some(output) = output else {
-        let _ = writeln!(std::io::stderr(), "{}", imported.report.trim_end());
+        let _ = writeln!(std::io::stderr(), "{report}");
         print(&rules);
         return ExitCode::SUCCESS;
     };
     if let Err(error) = std::fs::write(output, rules) {
         return complain(&format!("{}: cannot be written: {error}", output.display()));
     }
-    print(&imported.report);
+    print(report);
     ExitCode::SUCCESS
 }

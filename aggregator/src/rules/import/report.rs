@@ -13,7 +13,7 @@ use limiter::{
 };
 use serde::Serialize;
 
-use crate::rules::{at::At, conditions, diagnostic::Place, key, numbers::Written, words};
+use crate::rules::{at::At, conditions, diagnostic::Place, key, numbers::Written, response, words};
 
 /// How much of a rule was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -177,6 +177,9 @@ fn kept(rule: &Rule) -> String {
     }
     if rule.action == Action::Shadow {
         text.push_str(", only watched");
+    }
+    if let Some(answer) = &rule.response {
+        let _ = write!(text, ", answered ({})", response::words(answer));
     }
     let conditions = rule.conditions.iter();
     let conditions: Vec<_> = conditions

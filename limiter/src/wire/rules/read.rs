@@ -7,7 +7,7 @@ use super::{FieldError, Trouble, codes};
 use crate::{
     address::Cidr,
     quota::{Algorithm, Quota},
-    rule::{Condition, Expect, KeyPart, OnFailure, Rule},
+    rule::{Condition, Expect, KeyPart, OnFailure, Response, Rule, response::Body},
     time::Micros,
     window::Window,
     wire::{self, HeaderCondition, Values, condition, header_condition, key_part},
@@ -41,6 +41,20 @@ pub(super) fn rule(sent: &wire::Rule) -> Result<Rule, Trouble> {
         hold: Micros::new(sent.hold_us),
         penalty: Micros::new(sent.penalty_us),
         commit: codes::commit(sent.commit),
+        response: sent.response.as_ref().map(response).transpose()?,
+    })
+}
+
+fn response(sent: &wire::Response) -> Result<Response, Trouble> {
+    let headers = sent.headers.iter();
+    let headers = headers.map(|header| (header.name.clone(), header.value.clone()));
+    Ok(Response {
+        status: narrow("status", sent.status)?,
+        body: sent.body.clone().map(|text| Body {
+            content_type: sent.content_type.clone(),
+            text,
+        }),
+        headers: headers.collect(),
     })
 }
 

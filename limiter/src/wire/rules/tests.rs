@@ -8,11 +8,25 @@ use prost::Message;
 use super::*;
 use crate::{
     quota::{Algorithm, Quota},
-    rule::{Action, Commit, Condition, Consistency, Expect, Fallback, KeyPart, OnFailure, Scope},
+    rule::{
+        Action, Commit, Condition, Consistency, Expect, Fallback, KeyPart, OnFailure, Response,
+        Scope, response::Body,
+    },
     time::Micros,
     window::Window,
     wire,
 };
+
+fn answer() -> Response {
+    Response {
+        status: 403,
+        body: Some(Body {
+            content_type: "text/plain".into(),
+            text: "slow down".into(),
+        }),
+        headers: vec![("x-why".into(), "limit".into())],
+    }
+}
 
 fn full() -> Rule {
     let limit = 100.try_into().unwrap();
@@ -77,6 +91,7 @@ fn full() -> Rule {
         action: Action::Shadow,
         penalty: Micros::from_secs(3),
         commit: Commit::Fast,
+        response: Some(answer()),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     address::Cidr,
     key::HashSeed,
     quota::Algorithm,
-    rule::{Condition, Expect, KeyPart, Rule},
+    rule::{Condition, Expect, KeyPart, Response, Rule},
     ruleset::RuleSet,
     wire::{self, AddressPart, HeaderCondition, Values, condition, header_condition, key_part},
 };
@@ -61,6 +61,23 @@ impl From<&Rule> for wire::Rule {
             penalty_us: rule.penalty.get(),
             requires: 0,
             commit: codes::commit_code(rule.commit),
+            response: rule.response.as_ref().map(wire::Response::from),
+        }
+    }
+}
+
+impl From<&Response> for wire::Response {
+    fn from(response: &Response) -> Self {
+        let body = response.body.as_ref();
+        let header = |(name, value): &(String, String)| wire::Header {
+            name: name.clone(),
+            value: value.clone(),
+        };
+        Self {
+            status: response.status.into(),
+            content_type: body.map_or(String::new(), |body| body.content_type.clone()),
+            body: body.map(|body| body.text.clone()),
+            headers: response.headers.iter().map(header).collect(),
         }
     }
 }

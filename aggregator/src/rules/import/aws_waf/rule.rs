@@ -2,7 +2,7 @@
 
 use limiter::{
     quota::Algorithm,
-    rule::{Action, KeyPart},
+    rule::{Action, KeyPart, Response, response::STATUS_DEFAULT},
     time::Micros,
 };
 
@@ -53,6 +53,7 @@ pub(super) fn read(at: &At<'_>) -> Option<Draft> {
     let limit = fields(&rate, LIMIT, &[], &mut draft)?;
     let requests = number_of(&limit.need("Limit")?)?;
     let window = number(&limit, "EvaluationWindowSec").unwrap_or(WINDOW_SECS);
+    let response = response(&rule, &mut draft);
     let action = match action(&rule, &mut draft)? {
         Ok(action) => action,
         Err(why) => {
@@ -72,6 +73,7 @@ pub(super) fn read(at: &At<'_>) -> Option<Draft> {
             make(&mut draft, quota, key, when, |rule| {
                 rule.action = action;
                 rule.count_denied = true;
+                rule.response = response;
             });
         }
         Err(why) => draft.refuse(why),
@@ -86,11 +88,6 @@ fn action(rule: &Fields<'_>, draft: &mut Draft) -> Option<Result<Action, String>
         return at.expected("one action");
     };
     let inner = at.entry(entry);
-    if inner.peek("CustomResponse").is_some() {
-        draft.drop(
-            "Action.Block.CustomResponse: a denied client gets 429 and a problem document instead",
-        );
-    }
     if inner.peek("CustomRequestHandling").is_some() {
         draft.drop("Action.CustomRequestHandling: no header is added to requests");
     }
@@ -108,6 +105,33 @@ fn action(rule: &Fields<'_>, draft: &mut Draft) -> Option<Result<Action, String>
         }
         other => Err(format!("Action {other}: nothing that a limit does")),
     })
+}
+
+/// What a blocked client is answered, if the rule says so itself.
+fn response(rule: &Fields<'_>, draft: &mut Draft) -> Option<Response> {
+    let custom = rule.get("Action")?.peek("Block")?.peek("CustomResponse")?;
+    let known = ["ResponseCode", "ResponseHeaders"];
+    let fields = fields(&custom, &known, &[], draft)?;
+    let code = number(&fields, "ResponseCode").and_then(|code| u16::try_from(code).ok());
+    let header = |at: &At<'_>| {
+        let name = at.peek("Name")?.scalar()?.to_ascii_lowercase();
+        Some((name, at.peek("Value")?.scalar()?.to_owned()))
+    };
+    let response = Response {
+        status: code.unwrap_or(STATUS_DEFAULT),
+        body: None,
+        headers: list(&fields, "ResponseHeaders")
+            .iter()
+            .filter_map(header)
+            .collect(),
+    };
+    match response.validate() {
+        Ok(()) => Some(response),
+        Err(why) => {
+            draft.drop(format!("Action.Block.CustomResponse: {why}"));
+            None
+        }
+    }
 }
 
 fn scope(limit: &Fields<'_>, draft: &mut Draft) -> Result<Expr, String> {

@@ -2,7 +2,10 @@
 
 use limiter::{
     quota::Algorithm,
-    rule::{Action, KeyPart, WINDOW_MAX},
+    rule::{
+        Action, KeyPart, Response, WINDOW_MAX,
+        response::{Body, STATUS_DEFAULT},
+    },
     time::Micros,
 };
 
@@ -70,7 +73,12 @@ pub(super) fn read(at: &At<'_>) -> Option<Draft> {
     Some(draft)
 }
 
-fn body(limit: &Fields<'_>, when: &str, action: Action, draft: &mut Draft) -> Option<()> {
+fn body(
+    limit: &Fields<'_>,
+    when: &str,
+    (action, response): (Action, Option<Response>),
+    draft: &mut Draft,
+) -> Option<()> {
     if limit.get("score_per_period").is_some() {
         draft.refuse(
             "score_per_period: what a request costs stands in its response, which no rule reads",
@@ -116,19 +124,39 @@ fn body(limit: &Fields<'_>, when: &str, action: Action, draft: &mut Draft) -> Op
     make(draft, quota, key, expr, |rule| {
         rule.action = action;
         rule.penalty = penalty;
+        rule.response = response;
     });
     Some(())
 }
 
-fn action(rule: &Fields<'_>, draft: &mut Draft) -> Option<Action> {
+fn action(rule: &Fields<'_>, draft: &mut Draft) -> Option<(Action, Option<Response>)> {
+    let mut answer = None;
     if let Some(parameters) = rule.get("action_parameters") {
         let parameters = fields(&parameters, &["response"], &[], draft)?;
-        if parameters.get("response").is_some() {
-            draft.drop(
-                "action_parameters.response: a denied client gets 429 and a problem document instead",
-            );
+        if let Some(response) = parameters.get("response") {
+            answer = Some(response_of(&response, draft)?);
         }
     }
+    Some((act(rule, draft)?, answer))
+}
+
+fn response_of(at: &At<'_>, draft: &mut Draft) -> Option<Response> {
+    let known = ["status_code", "content", "content_type"];
+    let fields = fields(at, &known, &[], draft)?;
+    let status = number(&fields, "status_code").map(u16::try_from);
+    let content_type = text(&fields, "content_type");
+    Some(Response {
+        // One that no status can be is refused with the rule.
+        status: status.map_or(STATUS_DEFAULT, |status| status.unwrap_or(u16::MAX)),
+        body: text(&fields, "content").map(|text| Body {
+            content_type: content_type.unwrap_or_else(|| "text/plain".into()),
+            text,
+        }),
+        headers: Vec::new(),
+    })
+}
+
+fn act(rule: &Fields<'_>, draft: &mut Draft) -> Option<Action> {
     let at = rule.need("action")?;
     match at.text("an action")? {
         "block" => Some(Action::Deny),
