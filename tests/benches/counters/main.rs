@@ -3,7 +3,8 @@
 //! CONFLICT ... RETURNING), each on a fresh directory of the same disk.
 //!
 //! One client thread asks over 1, 16 and 256 connections, each question as soon as
-//! the last is answered: all for one key, or spread over 100 000. All servers run
+//! the last is answered: all for one key, or spread over 100 000; and over 64, for one
+//! key or 64. All servers run
 //! at once and are asked in turn, round after round.
 //!
 //! `WEIR_COUNTERS_ROUNDS` and `WEIR_COUNTERS_MS` (a candidate and round) change the
@@ -105,9 +106,11 @@ fn main() {
     report(&candidates);
 }
 
+/// Connections and keys; of 64 each, whether a key that all want is slow.
 fn loads() -> Vec<(usize, u64)> {
     let of = |keys| CONNECTIONS.map(|connections| (connections, keys));
-    [of(1), of(SPREAD)].concat()
+    let hot = [(64, 1), (64, 64)];
+    [of(1).as_slice(), &of(SPREAD), &hot].concat()
 }
 
 fn candidate(
