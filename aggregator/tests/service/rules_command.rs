@@ -2,23 +2,7 @@
 
 use std::process::Command;
 
-use crate::{
-    common::{
-        client::{get, until},
-        messages::RULES,
-    },
-    server::{Place, TestServer},
-};
-
-fn without_file() -> (Place, TestServer) {
-    let mut place = Place::new();
-    place.settings.rules = None;
-    let server = place.launch();
-    until("it answers", || {
-        get(server.address, "/v1/rules").status == 404
-    });
-    (place, server)
-}
+use crate::{common::messages::RULES, rules_client::without_file, server::TestServer};
 
 /// Runs it: what it printed, what it complained of, and its exit code.
 fn rules(server: &TestServer, args: &[&str]) -> (String, String, i32) {
