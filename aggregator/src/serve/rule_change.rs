@@ -38,10 +38,12 @@ pub enum ProposalError {
     #[error(transparent)]
     Set(#[from] RuleSetError),
     /// Sources would have to be told too much.
-    #[error("the rules take {bytes} bytes as sources are told them; {WIRE_BYTES_MAX} is the most")]
+    #[error("the rules take {bytes} bytes as sources are told them; {bytes_max} is the most")]
     TooLarge {
         /// What they take.
         bytes: usize,
+        /// What they may take.
+        bytes_max: usize,
     },
 }
 
@@ -68,10 +70,7 @@ impl Proposal {
         let file = RuleFile::parse(name, bytes)?;
         // The ledger numbers them.
         let rules = file.clone().into_rule_set(0, HashSeed::default())?;
-        let bytes_told = wire::RuleSet::from(&rules).encoded_len();
-        if bytes_told > WIRE_BYTES_MAX {
-            return Err(ProposalError::TooLarge { bytes: bytes_told });
-        }
+        fits(&rules, WIRE_BYTES_MAX)?;
         // What was read is UTF-8.
         let text = RuleText::new(&String::from_utf8_lossy(bytes));
         Ok(Self { text, file, rules })
@@ -84,6 +83,14 @@ impl Proposal {
             before.domain.clone_from(&self.file.domain);
         }
         Difference::between(&before, &self.file)
+    }
+}
+
+/// Whether sources can be told the rules, and the log takes their record.
+fn fits(rules: &RuleSet, bytes_max: usize) -> Result<(), ProposalError> {
+    match wire::RuleSet::from(rules).encoded_len() {
+        bytes if bytes > bytes_max => Err(ProposalError::TooLarge { bytes, bytes_max }),
+        _ => Ok(()),
     }
 }
 
@@ -141,4 +148,20 @@ async fn compare(proposal: &Arc<Proposal>, in_force: &Arc<RuleSet>) -> Result<Di
     let (proposal, in_force) = (Arc::clone(proposal), Arc::clone(in_force));
     let compared = tokio::task::spawn_blocking(move || proposal.compare(&in_force)).await;
     compared.map_err(|error| Refusal::Unready(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_that_sources_cannot_be_told_are_refused_with_what_they_take() {
+        let text = "version: 1\ndomain: d\nrules: [{name: r, limit: 1, window: 1s}]";
+        let rules = Proposal::read("rules", text.as_bytes()).unwrap().rules;
+        let bytes = wire::RuleSet::from(&rules).encoded_len();
+        assert!(fits(&rules, bytes).is_ok());
+        let refused = fits(&rules, bytes - 1).unwrap_err().to_string();
+        let most = bytes - 1;
+        assert!(refused.contains(&format!("{bytes} bytes")) && refused.contains(&most.to_string()));
+    }
 }
