@@ -38,6 +38,13 @@ impl Fleet {
         Self::of(aggregator, None, "")
     }
 
+    /// The same with more arguments for `weir serve`.
+    #[must_use]
+    pub fn start_with(rules: &str, arguments: &[&str]) -> Self {
+        let aggregator = Aggregator::start_with(rules, arguments);
+        Self::of(aggregator, None, "")
+    }
+
     /// A fleet whose region is far: `each_way` in either direction. The filters
     /// are configured by `config`.
     #[must_use]
@@ -63,15 +70,19 @@ impl Fleet {
         fleet
     }
 
-    /// Waits until every VM runs the one rule in this revision: one a worker, and
-    /// each Envoy's main one.
+    /// Waits until every VM runs the one rule in this revision.
     pub fn wait_for_rules(&self, revision: u64) {
+        wait_until("every VM runs the rules", || self.runs_rules(revision));
+    }
+
+    /// Whether every VM runs the one rule in this revision: one a worker, and each
+    /// Envoy's main one.
+    #[must_use]
+    pub fn runs_rules(&self, revision: u64) -> bool {
         let line = format!("rules in force: 1, revision {revision}");
-        wait_until("every VM runs the rules", || {
-            self.envoys
-                .iter()
-                .all(|envoy| envoy.log().matches(&line).count() > WORKERS)
-        });
+        self.envoys
+            .iter()
+            .all(|envoy| envoy.log().matches(&line).count() > WORKERS)
     }
 
     /// Requests for one API key to all Envoys in turn, this many a second.

@@ -56,7 +56,7 @@ enum Command {
     Counter(counter::Args),
     /// Work with rule files
     #[command(subcommand)]
-    Rules(rules::Command),
+    Rules(Box<rules::Command>),
     /// Make tokens for those who may use an aggregator
     #[command(subcommand)]
     Token(token::Command),
@@ -78,7 +78,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Serve(args) => serve::run(*args),
         Command::Check(args) => check::run(args),
         Command::Counter(args) => counter::run(args),
-        Command::Rules(command) => rules::run(&command),
+        Command::Rules(command) => rules::run(*command),
         Command::Token(command) => token::run(command),
         Command::Verify(args) => verify::run(&args),
         Command::Backup(args) => backup::run(args),

@@ -3,6 +3,7 @@
 mod diff;
 mod explain;
 mod import;
+mod remote;
 
 use std::{io::Write, path::PathBuf, process::ExitCode};
 
@@ -47,6 +48,14 @@ pub(super) enum Command {
     Explain(explain::Args),
     /// Say what a change of rules changes, and which counts go on
     Diff(diff::Args),
+    /// Print the rules that a running aggregator has in force, or had
+    Get(remote::GetArgs),
+    /// Put a rule file in force, or say what that would change
+    Put(remote::PutArgs),
+    /// Say who changed the rules, and when
+    History(remote::HistoryArgs),
+    /// Put an earlier revision in force again
+    Rollback(remote::RollbackArgs),
 }
 
 /// How a table is printed.
@@ -85,7 +94,7 @@ fn complain(text: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-pub(super) fn run(command: &Command) -> ExitCode {
+pub(super) fn run(command: Command) -> ExitCode {
     match command {
         Command::Check {
             file,
@@ -94,15 +103,19 @@ pub(super) fn run(command: &Command) -> ExitCode {
             round_trip_ms,
         } => {
             let fleet = Fleet {
-                sources: *sources,
-                round_trip: Micros::from_millis(*round_trip_ms),
+                sources,
+                round_trip: Micros::from_millis(round_trip_ms),
             };
-            let (text, status) = rules::check(file, (*format).into(), fleet);
+            let (text, status) = rules::check(&file, format.into(), fleet);
             print(&text);
             ExitCode::from(status)
         }
-        Command::Import(args) => import::run(args),
-        Command::Explain(args) => explain::run(args),
-        Command::Diff(args) => diff::run(args),
+        Command::Import(args) => import::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Get(args) => remote::get(args),
+        Command::Put(args) => remote::put(args),
+        Command::History(args) => remote::history(args),
+        Command::Rollback(args) => remote::rollback(args),
     }
 }

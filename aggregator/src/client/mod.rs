@@ -4,7 +4,11 @@
 use std::{io, path::PathBuf, time::Duration};
 
 use serde_json::Value;
-use ureq::{Agent, RequestBuilder, http::Response, typestate::WithoutBody};
+use ureq::{
+    Agent, RequestBuilder,
+    http::Response,
+    typestate::{WithBody, WithoutBody},
+};
 
 mod download;
 mod events;
@@ -112,10 +116,43 @@ impl Client {
 
     /// Sends a JSON body to a path.
     pub fn post(&self, path: &str, body: &Value) -> Result<Value, ClientError> {
-        let mut request = self.agent.post(self.at(path));
-        if let Some(bearer) = &self.bearer {
-            request = request.header("authorization", bearer);
+        self.post_if(path, body, None)
+    }
+
+    /// Asks for the text at a path.
+    pub fn text(&self, path: &str) -> Result<String, ClientError> {
+        let request = self.with_token(self.agent.get(self.at(path)));
+        let mut response = self.reached(request.call())?;
+        if response.status().is_success() {
+            return self.reached(response.body_mut().read_to_string());
         }
+        match self.read(response) {
+            Ok(_) => Err(self.strange("neither a text nor an error")),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts a text in the place of what is at a path; if `if_match` is said, only in
+    /// that of the version with this tag.
+    pub fn put(
+        &self,
+        path: &str,
+        text: &[u8],
+        if_match: Option<&str>,
+    ) -> Result<Value, ClientError> {
+        let request = self.with_body(self.agent.put(self.at(path)), if_match);
+        self.answer(request.send(text))
+    }
+
+    /// Sends a JSON body to a path; if `if_match` is said, for the version with this
+    /// tag only.
+    pub fn post_if(
+        &self,
+        path: &str,
+        body: &Value,
+        if_match: Option<&str>,
+    ) -> Result<Value, ClientError> {
+        let request = self.with_body(self.agent.post(self.at(path)), if_match);
         let request = request.header("content-type", "application/json");
         self.answer(request.send(body.to_string()))
     }
@@ -157,6 +194,20 @@ impl Client {
             Some(bearer) => request.header("authorization", bearer),
             None => request,
         }
+    }
+
+    fn with_body(
+        &self,
+        mut request: RequestBuilder<WithBody>,
+        if_match: Option<&str>,
+    ) -> RequestBuilder<WithBody> {
+        if let Some(bearer) = &self.bearer {
+            request = request.header("authorization", bearer);
+        }
+        if let Some(tag) = if_match {
+            request = request.header("if-match", tag);
+        }
+        request
     }
 
     fn answer(

@@ -14,7 +14,7 @@ mod tls_files;
 pub(crate) mod token_file;
 pub(crate) mod yaml;
 
-pub use settings::{DurabilityName, LogFormat, Settings};
+pub use settings::{DurabilityName, LogFormat, RulesFrom, Settings};
 pub use tls_files::TlsFiles;
 
 use limiter::{counter::TenantLimits, time::Micros};
@@ -34,6 +34,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// The rule file; without one the rules on record stay in force.
     pub rules: Option<PathBuf>,
+    /// Whose word on the rules counts; the file's only if there is one.
+    pub rules_from: RulesFrom,
     /// What this region is called.
     pub region: String,
     /// What an acknowledged hit survives.
@@ -148,6 +150,7 @@ impl TryFrom<Settings> for Config {
         let limits = Limits::try_from(&settings)?;
         let tenant = tenant_limits(&settings)?;
         let idempotency_lifetime = idempotency_lifetime(&settings)?;
+        let rules_from = rules_from(&settings)?;
         let listen = settings
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
@@ -163,6 +166,7 @@ impl TryFrom<Settings> for Config {
             tls,
             data_dir: settings.data_dir.unwrap_or_else(|| "weir-data".into()),
             rules: settings.rules,
+            rules_from,
             region: settings.region.unwrap_or_else(|| "local".into()),
             durability: match settings.durability {
                 Some(DurabilityName::Written) => Durability::Written,
@@ -238,6 +242,18 @@ impl TryFrom<&Settings> for Limits {
                 bounded("request_timeout_ms", timeout_ms, 10_000, 10, 600_000)?.into(),
             ),
         })
+    }
+}
+
+fn rules_from(settings: &Settings) -> Result<RulesFrom, ConfigError> {
+    match (settings.rules_from, &settings.rules) {
+        (Some(RulesFrom::File), None) => Err(ConfigError::Incomplete {
+            field: "rules_from: file",
+            needs: "rules",
+        }),
+        (Some(from), _) => Ok(from),
+        (None, Some(_)) => Ok(RulesFrom::File),
+        (None, None) => Ok(RulesFrom::Api),
     }
 }
 
@@ -343,6 +359,24 @@ mod tests {
             ..Settings::default()
         };
         assert!(Config::try_from(settings).is_ok());
+    }
+
+    #[test]
+    fn a_rule_file_is_the_truth_unless_it_is_said_that_clients_are() {
+        let from = |rules: Option<&str>, rules_from| {
+            let settings = Settings {
+                rules: rules.map(Into::into),
+                rules_from,
+                ..Settings::default()
+            };
+            Config::try_from(settings).map(|config| config.rules_from)
+        };
+        let (file, api) = (RulesFrom::File, RulesFrom::Api);
+        assert_eq!(from(Some("f"), None).unwrap(), file);
+        assert_eq!(from(Some("f"), Some(api)).unwrap(), api);
+        assert_eq!(from(None, None).unwrap(), api);
+        let error = from(None, Some(file)).unwrap_err().to_string();
+        assert_eq!(error, "rules_from: file needs rules, too");
     }
 
     #[test]

@@ -40,6 +40,11 @@ pub struct Settings {
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
 
+    /// Whose word on the rules counts: the rule file's, or that of clients who may change
+    /// rules; then the rule file is only for a start without any [default: file if there is one]
+    #[arg(long, value_enum, value_name = "FROM")]
+    pub rules_from: Option<RulesFrom>,
+
     /// What this region is called, in logs and metrics [default: local]
     #[arg(long, value_name = "NAME")]
     pub region: Option<String>,
@@ -113,6 +118,16 @@ pub struct Settings {
     pub log: Option<String>,
 }
 
+/// Whose word on the rules counts.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum RulesFrom {
+    /// The rule file's, whenever it changes
+    File,
+    /// That of clients who may change rules
+    Api,
+}
+
 /// What an acknowledged hit survives.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, ValueEnum)]
 #[serde(rename_all = "snake_case")]
@@ -146,6 +161,7 @@ impl Settings {
             tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
             data_dir: self.data_dir.or(below.data_dir),
             rules: self.rules.or(below.rules),
+            rules_from: self.rules_from.or(below.rules_from),
             region: self.region.or(below.region),
             durability: self.durability.or(below.durability),
             queue_requests_max: self.queue_requests_max.or(below.queue_requests_max),

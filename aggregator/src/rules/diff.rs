@@ -1,9 +1,9 @@
 //! `weir rules diff`: what a change of rules changes, and which counts go on.
 
-use std::{fmt::Write, path::Path};
+use std::{collections::HashMap, fmt::Write, path::Path};
 
 use limiter::{bound::Fleet, rule::Rule, time::Micros};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{check::Format, diagnostic::Problems, file::RuleFile, report::RuleReport};
@@ -11,10 +11,9 @@ use super::{check::Format, diagnostic::Problems, file::RuleFile, report::RuleRep
 /// What of a rule's report is not the rule.
 const WORKED_OUT: &[&str] = &["name", "bound", "asks_percent", "held_percent"];
 
-#[derive(Debug, Serialize)]
-struct Difference {
-    old: String,
-    new: String,
+/// What a change of rules comes to.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Difference {
     /// Of the file itself.
     changes: Vec<Change>,
     rules: Vec<RuleDifference>,
@@ -22,7 +21,16 @@ struct Difference {
     unchanged: usize,
 }
 
-#[derive(Debug, Serialize)]
+/// The same, between two files.
+#[derive(Serialize)]
+struct Named<'a> {
+    old: &'a str,
+    new: &'a str,
+    #[serde(flatten)]
+    difference: Difference,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
 struct RuleDifference {
     name: String,
     what: What,
@@ -31,7 +39,7 @@ struct RuleDifference {
     changes: Vec<Change>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum What {
     Added,
@@ -39,7 +47,7 @@ enum What {
     Changed,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Counts {
     /// They go on.
@@ -50,7 +58,7 @@ enum Counts {
     GivenUp,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 struct Change {
     field: String,
     /// None if it was not there.
@@ -67,30 +75,64 @@ pub fn diff(old: &Path, new: &Path, format: Format) -> Result<String, Problems> 
     Ok(say(names, &before, &after, format))
 }
 
-pub(super) fn say(
-    (old, new): (&str, &str),
-    before: &RuleFile,
-    after: &RuleFile,
-    format: Format,
-) -> String {
-    let rules = rules(before, after);
-    let same = after
-        .rules
-        .iter()
-        .filter(|rule| before.rules.contains(rule))
-        .count();
-    let anew = before.domain != after.domain;
-    let difference = Difference {
-        old: old.to_owned(),
-        new: new.to_owned(),
-        changes: file_changes(before, after),
-        unchanged: if anew { 0 } else { same },
-        rules,
-    };
+fn say((old, new): (&str, &str), before: &RuleFile, after: &RuleFile, format: Format) -> String {
+    let difference = Difference::between(before, after);
     match format {
-        Format::Table => table(&difference),
-        // Texts and numbers only: nothing that JSON cannot say.
-        Format::Json => serde_json::to_string_pretty(&difference).unwrap_or_default() + "\n",
+        Format::Table => format!("{old} -> {new}\n{}", difference.table()),
+        Format::Json => {
+            let named = Named {
+                old,
+                new,
+                difference,
+            };
+            // Texts and numbers only: nothing that JSON cannot say.
+            serde_json::to_string_pretty(&named).unwrap_or_default() + "\n"
+        }
+    }
+}
+
+impl Difference {
+    /// Compares the rules as they are with what they are to be.
+    pub fn between(before: &RuleFile, after: &RuleFile) -> Self {
+        let rules = rules(before, after);
+        let touched = |rule: &&RuleDifference| rule.what != What::Removed;
+        Self {
+            changes: file_changes(before, after),
+            unchanged: after.rules.len() - rules.iter().filter(touched).count(),
+            rules,
+        }
+    }
+
+    /// It as a table, which ends with a line end.
+    pub fn table(&self) -> String {
+        table(self)
+    }
+
+    /// It in one line.
+    pub fn summary(&self) -> String {
+        let count = |what| self.rules.iter().filter(|rule| rule.what == what).count();
+        let anew =
+            |rule: &&RuleDifference| rule.what == What::Changed && rule.counts == Counts::Anew;
+        let parts = [
+            (count(What::Added), "added"),
+            (count(What::Removed), "removed"),
+            (count(What::Changed), "changed"),
+            (self.rules.iter().filter(anew).count(), "counting anew"),
+        ];
+        let mut said: Vec<String> = parts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        let fields = self
+            .changes
+            .iter()
+            .map(|change| format!("other {}", change.field));
+        said.extend(fields);
+        match said.is_empty() {
+            true => "no rule changed".into(),
+            false => said.join(", "),
+        }
     }
 }
 
@@ -121,12 +163,18 @@ fn file_changes(before: &RuleFile, after: &RuleFile) -> Vec<Change> {
 }
 
 fn rules(before: &RuleFile, after: &RuleFile) -> Vec<RuleDifference> {
-    let named = |rules: &[Rule], name: &str| rules.iter().find(|rule| rule.name == name).cloned();
+    let by_name = |rules: &'_ [Rule]| -> HashMap<String, Rule> {
+        rules
+            .iter()
+            .map(|rule| (rule.name.clone(), rule.clone()))
+            .collect()
+    };
+    let (old_rules, new_rules) = (by_name(&before.rules), by_name(&after.rules));
     let domain = before.domain == after.domain;
     let mut all = Vec::new();
     for rule in &after.rules {
         let name = rule.name.clone();
-        match named(&before.rules, &name) {
+        match old_rules.get(&name) {
             None => {
                 let (what, counts, changes) = (What::Added, Counts::Anew, Vec::new());
                 all.push(RuleDifference {
@@ -136,13 +184,13 @@ fn rules(before: &RuleFile, after: &RuleFile) -> Vec<RuleDifference> {
                     changes,
                 });
             }
-            Some(old) if old != *rule || !domain => {
-                let counts = if domain && same_counters(&old, rule) {
+            Some(old) if old != rule || !domain => {
+                let counts = if domain && same_counters(old, rule) {
                     Counts::Kept
                 } else {
                     Counts::Anew
                 };
-                let (what, changes) = (What::Changed, changes(&old, rule));
+                let (what, changes) = (What::Changed, changes(old, rule));
                 all.push(RuleDifference {
                     name,
                     what,
@@ -154,7 +202,7 @@ fn rules(before: &RuleFile, after: &RuleFile) -> Vec<RuleDifference> {
         }
     }
     for rule in &before.rules {
-        if named(&after.rules, &rule.name).is_none() {
+        if !new_rules.contains_key(&rule.name) {
             let (what, counts, changes) = (What::Removed, Counts::GivenUp, Vec::new());
             let name = rule.name.clone();
             all.push(RuleDifference {
@@ -225,7 +273,7 @@ fn text(value: &Value) -> String {
 }
 
 fn table(difference: &Difference) -> String {
-    let mut out = format!("{} -> {}\n", difference.old, difference.new);
+    let mut out = String::new();
     for change in &difference.changes {
         let _ = writeln!(out, "\n~ {}", line(change));
     }

@@ -54,6 +54,15 @@ impl RuleFile {
         }
     }
 
+    /// What a file that makes this set says.
+    pub fn of(rules: &RuleSet) -> Self {
+        Self {
+            domain: rules.domain().to_owned(),
+            trusted_proxies: rules.trusted_proxies.clone(),
+            rules: rules.rules().cloned().collect(),
+        }
+    }
+
     /// The rules as a set of this revision.
     pub fn into_rule_set(self, revision: u64, seed: HashSeed) -> Result<RuleSet, RuleSetError> {
         let proxies = self.trusted_proxies;

@@ -23,6 +23,7 @@ use prometheus_client::{
 mod door;
 
 use self::door::DoorMetrics;
+use super::task::Origin;
 
 type Label = [(&'static str, String); 1];
 type Labels2 = [(&'static str, String); 2];
@@ -37,6 +38,7 @@ pub(super) struct Metrics {
     checks: Family<Labels2, Counter>,
     adds: Adds,
     responses: Family<Label, Counter>,
+    rule_changes: Family<Label, Counter>,
     snapshot_age_seconds: Gauge<f64, AtomicU64>,
     pub(super) door: DoorMetrics,
     pub(super) syncs: Counter,
@@ -120,6 +122,10 @@ impl Metrics {
             checks: m.of("checks", "Requests decided here, by rule and verdict"),
             adds: Adds::of(&m.of("counter_adds", "Adds to counters, by what became of them")),
             responses: m.of("http_responses", "Answers sent, by status"),
+            rule_changes: m.of(
+                "rule_changes",
+                "Rules put in force, by where they came from",
+            ),
             snapshot_age_seconds: m.of(
                 "snapshot_age_seconds",
                 "Time since the last whole snapshot was begun; NaN before the first",
@@ -205,6 +211,17 @@ impl Metrics {
     pub(super) fn count_response(&self, status: u16) {
         let labels = [("status", status.to_string())];
         self.responses.get_or_create(&labels).inc();
+    }
+
+    /// Takes note of rules that were put in force.
+    pub(super) fn count_rule_change(&self, origin: Origin) {
+        let from = match origin {
+            Origin::File => "file",
+            Origin::Api => "api",
+            Origin::Rollback(_) => "rollback",
+        };
+        let labels = [("from", from.to_owned())];
+        self.rule_changes.get_or_create(&labels).inc();
     }
 
     /// Copies the ledger's books, which are not kept here.

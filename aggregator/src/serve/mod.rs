@@ -11,6 +11,7 @@ mod gate;
 mod health;
 mod http;
 mod metrics;
+mod rule_change;
 mod rule_file;
 mod signals;
 mod task;
@@ -94,7 +95,8 @@ impl Running {
         disk: Arc<dyn Disk>,
         clock: Box<dyn Clock>,
     ) -> Result<Self, ServeError> {
-        let rule_file = config.rules.clone().map(RuleSource::new);
+        let from = config.rules_from;
+        let rule_file = config.rules.clone().map(|path| RuleSource::new(path, from));
         let rules = rule_file.as_ref().map(RuleSource::load).transpose()?;
         let door = Door::open(&config)?;
         let listener = listen(config.listen).await?;
@@ -116,12 +118,13 @@ impl Running {
             limits: config.limits,
             gate: Arc::clone(&door.gate),
             log_keys: config.log_keys,
+            rule_file: rule_file.as_ref().and_then(RuleSource::whose_word_counts),
         };
         let server = Server::start(listener, app, door.tls());
         let mut watches = door.watch(&metrics);
-        watches.extend(rule_file.zip(rules).map(|(file, (bytes, rules))| {
+        watches.extend(rule_file.zip(rules).map(|(file, (bytes, proposal))| {
             let (ledger, metrics) = (ledger.clone(), Arc::clone(&metrics));
-            tokio::spawn(file.keep_in_force(bytes, rules, ledger, metrics))
+            tokio::spawn(file.keep_in_force(bytes, proposal, ledger, metrics))
         }));
         announce(address, &config);
         Ok(Self {

@@ -9,25 +9,19 @@ use std::{
     sync::Arc,
 };
 
-use limiter::{
-    key::HashSeed,
-    ruleset::{RuleSet, RuleSetError},
-};
-
 use super::{
     metrics::Metrics,
-    task::LedgerHandle,
+    rule_change::{Author, Proposal, ProposalError, change},
+    task::{LedgerHandle, Origin, Refusal},
     watched::{LOOK_EVERY, Watch},
 };
-use crate::{
-    chain::chain,
-    rules::{FILE_LEN_MAX, Problems, RuleFile},
-};
+use crate::{chain::chain, config::RulesFrom, rules::FILE_LEN_MAX};
 
 /// A rule file on disk.
 #[derive(Clone, Debug)]
 pub(super) struct RuleSource {
     path: PathBuf,
+    from: RulesFrom,
 }
 
 /// Why a rule file has no rules for us.
@@ -41,24 +35,26 @@ pub enum RuleSourceError {
         /// What the system said.
         source: io::Error,
     },
-    /// It does not say what a rule file says: one line for each thing wrong.
+    /// It holds no rules that can be put in force.
     #[error(transparent)]
-    Wrong(#[from] Problems),
-    /// What it says does not make a set.
-    #[error(transparent)]
-    Set(#[from] RuleSetError),
+    Proposal(#[from] ProposalError),
 }
 
 impl RuleSource {
-    pub(super) const fn new(path: PathBuf) -> Self {
-        Self { path }
+    pub(super) const fn new(path: PathBuf, from: RulesFrom) -> Self {
+        Self { path, from }
     }
 
-    /// The rules in it, without a revision.
-    pub(super) fn load(&self) -> Result<(Vec<u8>, RuleSet), RuleSourceError> {
+    /// Its path, if it alone says what the rules are.
+    pub(super) fn whose_word_counts(&self) -> Option<PathBuf> {
+        (self.from == RulesFrom::File).then(|| self.path.clone())
+    }
+
+    /// The rules in it.
+    pub(super) fn load(&self) -> Result<(Vec<u8>, Proposal), RuleSourceError> {
         let bytes = self.read()?;
-        let rules = self.parse(&bytes)?;
-        Ok((bytes, rules))
+        let proposal = self.parse(&bytes)?;
+        Ok((bytes, proposal))
     }
 
     fn read(&self) -> Result<Vec<u8>, RuleSourceError> {
@@ -68,24 +64,27 @@ impl RuleSource {
         })
     }
 
-    fn parse(&self, bytes: &[u8]) -> Result<RuleSet, RuleSourceError> {
+    fn parse(&self, bytes: &[u8]) -> Result<Proposal, RuleSourceError> {
         let name = self.path.display().to_string();
-        let file = RuleFile::parse(&name, bytes)?;
-        // The ledger numbers them.
-        Ok(file.into_rule_set(0, HashSeed::default())?)
+        Ok(Proposal::read(&name, bytes)?)
     }
 
-    /// Puts the rules read at start in force, then looks at the file for ever.
+    /// Puts the rules read at start in force, then looks at the file for ever. If
+    /// it is for a start without rules only, that is all.
     pub(super) async fn keep_in_force(
         self,
         bytes: Vec<u8>,
-        rules: RuleSet,
+        proposal: Proposal,
         ledger: LedgerHandle,
         metrics: Arc<Metrics>,
     ) {
         let mut looks = tokio::time::interval(LOOK_EVERY);
-        while !put_in_force(rules.clone(), &ledger).await {
+        let proposal = Arc::new(proposal);
+        while !self.put_in_force(&proposal, &ledger).await {
             looks.tick().await;
+        }
+        if self.from == RulesFrom::Api {
+            return;
         }
         let mut watch = Watch::new(bytes);
         loop {
@@ -99,7 +98,7 @@ impl RuleSource {
                 }
             };
             let settled = match self.parse(bytes) {
-                Ok(rules) => put_in_force(rules, &ledger).await,
+                Ok(proposal) => self.put_in_force(&Arc::new(proposal), &ledger).await,
                 Err(error) => {
                     refused(&error, &metrics);
                     true
@@ -110,19 +109,45 @@ impl RuleSource {
             }
         }
     }
+
+    /// Whether it is settled.
+    async fn put_in_force(&self, proposal: &Arc<Proposal>, ledger: &LedgerHandle) -> bool {
+        let author = Author {
+            by: None,
+            origin: Origin::File,
+        };
+        let accept = |revision| match self.from {
+            RulesFrom::Api if revision > 0 => Err(NotTaken::Needless),
+            _ => Ok(()),
+        };
+        match change(ledger, proposal, &author, false, accept).await {
+            Ok(outcome) => {
+                let revision = outcome.revision;
+                tracing::info!(revision, "the rule file is in force");
+                true
+            }
+            Err(NotTaken::Needless) => {
+                tracing::info!("there are rules on record; the rule file is left alone");
+                true
+            }
+            Err(NotTaken::Refused(error)) => {
+                tracing::warn!(error = chain(&error), "the rule file is not in force yet");
+                false
+            }
+        }
+    }
 }
 
-/// Whether it worked.
-async fn put_in_force(rules: RuleSet, ledger: &LedgerHandle) -> bool {
-    match ledger.set_rules(rules).await {
-        Ok(revision) => {
-            tracing::info!(revision, "the rule file is in force");
-            true
-        }
-        Err(error) => {
-            tracing::warn!(error = chain(&error), "the rule file is not in force yet");
-            false
-        }
+/// Why the rules of a file were not put in force.
+enum NotTaken {
+    /// There are rules already.
+    Needless,
+    Refused(Refusal),
+}
+
+impl From<Refusal> for NotTaken {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
     }
 }
 

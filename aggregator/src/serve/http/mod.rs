@@ -1,6 +1,6 @@
 //! HTTP: what is answered where, and nothing about how connections are kept.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use axum::{
     Router,
@@ -22,6 +22,7 @@ mod openapi;
 mod origin;
 mod problem;
 mod quota_headers;
+mod rules;
 mod server;
 mod status;
 mod sync;
@@ -47,6 +48,8 @@ pub(super) struct App {
     pub(super) gate: Arc<Gate>,
     /// Whether log lines may show keys.
     pub(super) log_keys: bool,
+    /// The rule file, if its word on the rules counts.
+    pub(super) rule_file: Option<PathBuf>,
 }
 
 fn router(app: App) -> Router {
@@ -56,6 +59,7 @@ fn router(app: App) -> Router {
         .route("/v1/ratelimit/check", post(check::check))
         .route("/v1/openapi.json", get(openapi::document))
         .merge(counter::routes())
+        .merge(rules::routes())
         .route("/v1/backup", get(backup::backup))
         .route("/healthz", get(status::healthz))
         .route("/readyz", get(status::readyz))

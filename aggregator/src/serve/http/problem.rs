@@ -138,6 +138,7 @@ impl From<Refusal> for Problem {
             }
             Refusal::Unready(_) | Refusal::Kept(_) => Self::unready(detail),
             Refusal::Sync(error) => Self::from_sync(&error, detail),
+            Refusal::RulesMoved { revision } => Self::rules_moved(revision, detail),
             Refusal::UnknownRule { known, .. } => {
                 let status = StatusCode::NOT_FOUND;
                 Self::new(status, "unknown-rule", "There is no such rule", detail)

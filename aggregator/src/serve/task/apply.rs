@@ -1,11 +1,6 @@
 //! One request after the other, to the ledger.
 
-use std::sync::Arc;
-
-use limiter::{
-    ruleset::RuleSet,
-    wire::{Batch, SyncReply, SyncRequest},
-};
+use limiter::wire::{Batch, SyncReply, SyncRequest};
 
 use super::{
     Task, TaskError,
@@ -13,7 +8,7 @@ use super::{
     books::{Owner, journaled},
     work::{Answer, Request},
 };
-use crate::{serve::health::Health, store::Position};
+use crate::store::Position;
 
 /// Bytes that may wait for a commit before no more requests are applied: the
 /// log's buffer always has room for the records of one more.
@@ -72,38 +67,6 @@ impl Task {
             }
         }
         Ok(())
-    }
-
-    /// Puts rules in force under the next revision, unless they say the same
-    /// as those that are.
-    pub(super) fn set_rules(
-        &mut self,
-        mut rules: RuleSet,
-        answer: Answer<u64>,
-    ) -> Result<(), TaskError> {
-        if let Some(why) = self.commits.obstacle() {
-            drop(answer.send(Err(why)));
-            return Ok(());
-        }
-        rules.revision = self.books.ledger.rules().revision;
-        if rules != **self.books.ledger.rules() || rules.revision == 0 {
-            rules.revision = rules.revision.saturating_add(1);
-            let (now, rules) = (self.clock.now(), Arc::new(rules));
-            let ledger = &mut self.books.ledger;
-            journaled(&mut self.log, Owner::Ledger, |records| {
-                ledger.set_rules(rules, now, records)
-            })?;
-            self.rules_at = self.log.last();
-            self.report_serving();
-        }
-        let revision = self.books.ledger.rules().revision;
-        self.answer(self.rules_at, revision, answer, None);
-        Ok(())
-    }
-
-    pub(super) fn report_serving(&self) {
-        let rules_revision = self.books.ledger.rules().revision;
-        self.health.set(Health::Serving { rules_revision });
     }
 
     /// Answers once what the answer rests on is durable.

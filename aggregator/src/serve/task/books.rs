@@ -1,4 +1,4 @@
-//! The books: the ledger and the counters, in one log.
+//! The books: the ledger, the counters and the rule book, in one log.
 //!
 //! A record's first byte says whose it is, and so does a snapshot chunk's. The
 //! first chunk of a snapshot's first partition is the time: what a restart's clock
@@ -11,7 +11,10 @@ use limiter::{
     time::{Micros, Timestamp},
 };
 
-use super::frames::{Frames, frame};
+use super::{
+    frames::{Frames, frame},
+    rule_book::RuleBook,
+};
 use crate::store::{AppendError, Log, Position, Replay, ReplayError};
 
 /// Whose a record or a chunk is.
@@ -21,6 +24,7 @@ pub(super) enum Owner {
     Ledger = 1,
     Counters = 2,
     Clock = 3,
+    RuleBook = 4,
 }
 
 /// Why a record or a chunk is nobody's.
@@ -35,6 +39,7 @@ struct Nobodys {
 pub(super) struct Books {
     pub(super) ledger: Ledger,
     pub(super) counters: Counters,
+    pub(super) rule_book: RuleBook,
     frames: Frames,
     /// The time that a snapshot told.
     latest: Timestamp,
@@ -46,6 +51,7 @@ impl Books {
         Self {
             ledger: Ledger::new(hash_seeds),
             counters: Counters::new(hash_seeds, limits, lifetime),
+            rule_book: RuleBook::default(),
             frames: Frames::default(),
             latest: Timestamp::default(),
         }
@@ -62,6 +68,9 @@ impl Books {
         let mut chunks = Vec::new();
         if partition == 0 {
             chunks.push(frame(Owner::Clock as u8, &now.as_micros().to_le_bytes()));
+            self.rule_book.snapshot(&mut |chunk| {
+                chunks.push(frame(Owner::RuleBook as u8, chunk));
+            });
         }
         self.ledger.snapshot(partition, &mut |chunk| {
             chunks.push(frame(Owner::Ledger as u8, chunk));
@@ -76,6 +85,7 @@ impl Books {
         match owned("a snapshot chunk", chunk)? {
             (Owner::Ledger, chunk) => self.ledger.restore(shard, contains, chunk)?,
             (Owner::Counters, chunk) => self.counters.restore(shard, contains, chunk)?,
+            (Owner::RuleBook, chunk) => self.rule_book.restore(chunk)?,
             (Owner::Clock, chunk) => {
                 let micros = chunk.first_chunk::<8>().copied().unwrap_or_default();
                 self.latest = Timestamp::from_micros(u64::from_le_bytes(micros));
@@ -91,6 +101,9 @@ impl Replay for Books {
         // Whoever has nothing in a partition has taken in its records all the same.
         self.ledger.restore(shard, contains, &[])?;
         self.counters.restore(shard, contains, &[])?;
+        if shard == 0 {
+            self.rule_book.contain(contains);
+        }
         self.frames.take(bytes);
         while let Some(chunk) = self.frames.next() {
             self.restore(shard, contains, &chunk)?;
@@ -103,6 +116,7 @@ impl Replay for Books {
         match owned("a record", record)? {
             (Owner::Ledger, record) => self.ledger.replay(position, record)?,
             (Owner::Counters, record) => self.counters.replay(position, record)?,
+            (Owner::RuleBook, record) => self.rule_book.replay(position, record)?,
             (Owner::Clock, _) => return Err(nobodys("a record", record)),
         }
         Ok(())
@@ -111,7 +125,12 @@ impl Replay for Books {
 
 fn owned<'a>(what: &'static str, bytes: &'a [u8]) -> Result<(Owner, &'a [u8]), ReplayError> {
     let (owner, rest) = bytes.split_first().ok_or_else(|| nobodys(what, bytes))?;
-    let known = [Owner::Ledger, Owner::Counters, Owner::Clock];
+    let known = [
+        Owner::Ledger,
+        Owner::Counters,
+        Owner::Clock,
+        Owner::RuleBook,
+    ];
     let owner = known.into_iter().find(|known| *known as u8 == *owner);
     Ok((owner.ok_or_else(|| nobodys(what, bytes))?, rest))
 }

@@ -7,7 +7,6 @@ use std::{
 
 use limiter::{
     counter::{Add, AddError, Added, Counter, CounterId},
-    ruleset::RuleSet,
     wire::{SyncReply, SyncRequest},
 };
 use tokio::{sync::oneshot, time::timeout};
@@ -15,6 +14,7 @@ use tokio::{sync::oneshot, time::timeout};
 use super::{
     admission::{Admission, Permit, WatchPermit},
     counters::{CounterRequest, Watching},
+    rules::{RuleChange, RulesOnRecord},
     work::{Answer, Check, Checked, Event, Refusal, Request},
 };
 use crate::serve::health::{Health, HealthBoard};
@@ -130,10 +130,16 @@ impl LedgerHandle {
             .await
     }
 
-    /// Puts rules in force unless they are already; their revision is given
-    /// here. Answers with the revision in force once that is durable.
-    pub(in crate::serve) async fn set_rules(&self, rules: RuleSet) -> Result<u64, Refusal> {
-        self.ask(|answer| Event::Rules(rules, answer)).await
+    /// Puts rules in force unless they are already. Answers with the revision in
+    /// force once that is durable.
+    pub(in crate::serve) async fn set_rules(&self, change: RuleChange) -> Result<u64, Refusal> {
+        let change = Box::new(change);
+        self.ask(|answer| Event::Rules(change, answer)).await
+    }
+
+    /// The rules in force, once they are durable.
+    pub(in crate::serve) async fn rules(&self) -> Result<RulesOnRecord, Refusal> {
+        self.ask(Event::ReadRules).await
     }
 
     /// Brings the gauges up to date; gives up if the ledger has no time.

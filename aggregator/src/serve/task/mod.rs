@@ -31,6 +31,8 @@ mod commit;
 mod counters;
 mod frames;
 mod handle;
+mod rule_book;
+mod rules;
 mod snapshot;
 mod start;
 mod threads;
@@ -41,6 +43,8 @@ mod work;
 pub(super) use admission::{Permit, WatchPermit};
 pub(super) use counters::Watching;
 pub(super) use handle::LedgerHandle;
+pub(super) use rule_book::{Origin, Revision};
+pub(super) use rules::{RuleChange, RulesOnRecord};
 pub(super) use start::{Setup, start};
 pub(super) use work::{Check, Checked, Described, Refusal};
 
@@ -121,7 +125,8 @@ impl Task {
     fn take(&mut self, event: Event) -> Result<(), TaskError> {
         match event {
             Event::Request(request, permit) => self.queue.push_back((request, permit)),
-            Event::Rules(rules, answer) => self.set_rules(rules, answer)?,
+            Event::Rules(change, answer) => self.set_rules(*change, answer)?,
+            Event::ReadRules(answer) => self.read_rules(answer),
             Event::Observe(done) => {
                 self.observe();
                 // Whoever asked may have gone away.

@@ -79,6 +79,8 @@ fn open(
     let mut books = Books::new(seeds, choices.tenant, choices.idempotency_lifetime);
     let options = Options::default();
     let (log, report) = Log::open(setup.disk, &choices.data_dir, options, &mut books)?;
+    let revision = books.ledger.rules().revision;
+    books.rule_book.forget_after(revision);
     setup.clock.go_on_from(books.latest());
     describe(&report, setup.clock.uptime());
     let task = Task {

@@ -7,13 +7,16 @@ use limiter::{
     counter::AddError,
     decision::Decision,
     ledger::SyncError,
-    ruleset::RuleSet,
     time::Timestamp,
     wire::{SyncReply, SyncRequest},
 };
 use tokio::sync::oneshot;
 
-use super::{admission::Permit, counters::CounterRequest};
+use super::{
+    admission::Permit,
+    counters::CounterRequest,
+    rules::{RuleChange, RulesOnRecord},
+};
 use crate::store::{Finished, Published, SealedSnapshot, SnapshotError};
 
 /// Where an answer goes. Whoever asked may have gone away.
@@ -24,7 +27,9 @@ pub(super) enum Event {
     /// A request, and the room that was made for it.
     Request(Request, Permit),
     /// Rules that differ, perhaps, from those in force.
-    Rules(RuleSet, Answer<u64>),
+    Rules(Box<RuleChange>, Answer<u64>),
+    /// What is in force, and how it came to be.
+    ReadRules(Answer<RulesOnRecord>),
     /// Gauges are to be brought up to date.
     Observe(oneshot::Sender<()>),
     /// A commit has run.
@@ -154,6 +159,12 @@ pub(in crate::serve) enum Refusal {
     /// A counter cannot be changed like that.
     #[error(transparent)]
     Counter(#[from] AddError),
+    /// Rules that were to follow others than those in force.
+    #[error("others have changed the rules: revision {revision} is in force")]
+    RulesMoved {
+        /// In force now.
+        revision: u64,
+    },
     /// There is no such rule.
     #[error("there is no rule {rule:?}")]
     UnknownRule {
