@@ -14,7 +14,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{App, body, caller::Caller, problem::Problem, quota_headers};
-use crate::serve::task::{Check, Checked, Described};
+use crate::{
+    rules::Described,
+    serve::task::{Check, Checked},
+};
 
 /// The type of problem that a spent quota is, as registered.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";

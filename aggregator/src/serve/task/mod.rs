@@ -46,7 +46,7 @@ pub(super) use handle::LedgerHandle;
 pub(super) use rule_book::{Origin, Revision};
 pub(super) use rules::{RuleChange, RulesOnRecord};
 pub(super) use start::{Setup, start};
-pub(super) use work::{Check, Checked, Described, Refusal};
+pub(super) use work::{Check, Checked, Refusal};
 
 use self::{
     books::Books,

@@ -1,7 +1,6 @@
 //! What the ledger's task is asked, and what it answers.
 
-use core::{net::IpAddr, time::Duration};
-use std::collections::HashMap;
+use core::time::Duration;
 
 use limiter::{
     counter::AddError,
@@ -17,7 +16,10 @@ use super::{
     counters::CounterRequest,
     rules::{RuleChange, RulesOnRecord},
 };
-use crate::store::{Finished, Published, SealedSnapshot, SnapshotError};
+use crate::{
+    rules::Described,
+    store::{Finished, Published, SealedSnapshot, SnapshotError},
+};
 
 /// Where an answer goes. Whoever asked may have gone away.
 pub(super) type Answer<T> = oneshot::Sender<Result<T, Refusal>>;
@@ -85,39 +87,6 @@ pub(in crate::serve) enum Check {
     },
     /// By every rule that applies to it.
     Described(Described),
-}
-
-/// A request in words.
-#[derive(Clone, Debug)]
-pub(in crate::serve) struct Described {
-    pub(in crate::serve) method: String,
-    pub(in crate::serve) host: String,
-    pub(in crate::serve) path: String,
-    /// By their names in lower case.
-    pub(in crate::serve) headers: HashMap<String, String>,
-    pub(in crate::serve) address: Option<IpAddr>,
-}
-
-impl limiter::request::Request for Described {
-    fn method(&self) -> &[u8] {
-        self.method.as_bytes()
-    }
-
-    fn host(&self) -> &[u8] {
-        self.host.as_bytes()
-    }
-
-    fn path(&self) -> &[u8] {
-        self.path.as_bytes()
-    }
-
-    fn header(&self, name: &str) -> Option<&[u8]> {
-        self.headers.get(name).map(String::as_bytes)
-    }
-
-    fn address(&self) -> Option<IpAddr> {
-        self.address
-    }
 }
 
 /// A request that was decided.
