@@ -1,5 +1,10 @@
 //! The whole path through real parts: Envoys with the shipped module, `weir serve`
 //! on a disk, one rule file.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that fails may panic"
+)]
 
 use std::process::Command;
 use std::time::Duration;

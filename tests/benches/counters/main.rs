@@ -4,8 +4,8 @@
 //!
 //! One client thread asks over 1, 16 and 256 connections, each question as soon as
 //! the last is answered: all for one key, or spread over 100 000; and over 64, for one
-//! key or 64. All servers run
-//! at once and are asked in turn, round after round.
+//! key or 64. "Many" are 100 adds in one request or pipeline. All servers run at once
+//! and are asked in turn, round after round.
 //!
 //! `WEIR_COUNTERS_ROUNDS` and `WEIR_COUNTERS_MS` (a candidate and round) change the
 //! effort. Temporary folders (`TMPDIR`) have to be on the disk in question.
@@ -29,6 +29,9 @@ use weir_tests::talk::{Protocol, talk};
 
 /// Connections at once.
 const CONNECTIONS: [usize; 3] = [1, 16, 256];
+
+/// Adds in one request, where there are many.
+const MANY: u64 = 100;
 
 /// Keys, where a load is spread.
 const SPREAD: u64 = 100_000;
@@ -130,40 +133,38 @@ fn candidate(
 
 fn of_weir(weir: &Aggregator) -> Vec<Candidate> {
     let (add, check) = ("/v1/counter/increment", "/v1/ratelimit/check");
-    let ask = |what, name, path, body| candidate(what, name, weir.address(), Http { path, body });
+    let ask = |what, name, path, body| {
+        let many = if what == "many" { MANY } else { 1 };
+        candidate(what, name, weir.address(), Http { path, body, many })
+    };
+    let one = r#"{"counter_id":"{key}","delta":1}"#;
+    let [durable, fast] = [
+        r#"{"rule":"durable","key":"{key}"}"#,
+        r#"{"rule":"fast","key":"{key}"}"#,
+    ];
     vec![
-        ask("add", "weir", add, r#"{"counter_id":"{key}","delta":1}"#),
-        ask(
-            "check",
-            "weir, durable",
-            check,
-            r#"{"rule":"durable","key":"{key}"}"#,
-        ),
-        ask(
-            "check",
-            "weir, fast",
-            check,
-            r#"{"rule":"fast","key":"{key}"}"#,
-        ),
+        ask("add", "weir", add, one),
+        ask("many", "weir", add, one),
+        ask("check", "weir, durable", check, durable),
+        ask("check", "weir, fast", check, fast),
     ]
 }
 
-fn of_redis(name: &'static str, redis: &Redis) -> [Candidate; 2] {
+fn of_redis(name: &'static str, redis: &Redis) -> [Candidate; 3] {
     let mut client = redis.connect().expect("redis listens");
     let script = client.call(&[&[b"SCRIPT", b"LOAD", SCRIPT.as_bytes()]]);
     let script = script.expect("the script loads");
-    let words = |words: &[&str]| Resp(words.iter().map(|&word| word.to_owned()).collect());
-    let check = [
-        "EVALSHA",
-        &script,
-        "1",
-        "window:{key}",
-        "1000000000",
-        "3600000",
-    ];
+    let ask = |what, words: &[&str], many| {
+        let words = words.iter().map(|&word| word.to_owned()).collect();
+        candidate(what, name, redis.address(), Resp { words, many })
+    };
+    let add = ["INCR", "{key}"];
+    let (key, limit) = ("window:{key}", "1000000000");
+    let check = ["EVALSHA", &script, "1", key, limit, "3600000"];
     [
-        candidate("add", name, redis.address(), words(&["INCR", "{key}"])),
-        candidate("check", name, redis.address(), words(&check)),
+        ask("add", &add, 1),
+        ask("many", &add, MANY),
+        ask("check", &check, 1),
     ]
 }
 
@@ -177,7 +178,7 @@ fn report(candidates: &[Candidate]) {
         "{:<6} {:<16} {:>7} {:>6} {:>22} {:>8} {:>8} {:>8}",
         "", "", "keys", "conns", "a second (range)", "p50 ms", "p99", "p99.9"
     );
-    for what in ["add", "check"] {
+    for what in ["add", "many", "check"] {
         for (place, (connections, keys)) in loads().into_iter().enumerate() {
             for candidate in candidates.iter().filter(|one| one.what == what) {
                 let Some(load) = candidate.loads.get(place) else {

@@ -7,11 +7,24 @@ use weir_tests::talk::Protocol;
 pub(crate) struct Http {
     pub(crate) path: &'static str,
     pub(crate) body: &'static str,
+    /// So many of them in one request, each for a key of its own.
+    pub(crate) many: u64,
+}
+
+impl Http {
+    fn body(&self, key: u64) -> String {
+        let one = |key| self.body.replace("{key}", &format!("key-{key}"));
+        if self.many == 1 {
+            return one(key);
+        }
+        let all: Vec<String> = (key..key + self.many).map(one).collect();
+        format!(r#"{{"adds":[{}]}}"#, all.join(","))
+    }
 }
 
 impl Protocol for Http {
     fn ask(&self, key: u64, out: &mut Vec<u8>) {
-        let body = self.body.replace("{key}", &format!("key-{key}"));
+        let body = self.body(key);
         let (path, length) = (self.path, body.len());
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n\
@@ -39,22 +52,29 @@ impl Protocol for Http {
 }
 
 /// Redis: a command with the key in place of `{key}`, answered by a number.
-pub(crate) struct Resp(pub(crate) Vec<String>);
+pub(crate) struct Resp {
+    pub(crate) words: Vec<String>,
+    /// So many of them in one pipeline, each for a key of its own.
+    pub(crate) many: u64,
+}
 
 impl Protocol for Resp {
     fn ask(&self, key: u64, out: &mut Vec<u8>) {
-        let words: Vec<String> = self
-            .0
-            .iter()
-            .map(|word| word.replace("{key}", &format!("key-{key}")))
-            .collect();
-        let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
-        write(out, &words);
+        for key in key..key + self.many {
+            let name = format!("key-{key}");
+            let words = self.words.iter().map(|word| word.replace("{key}", &name));
+            let words: Vec<String> = words.collect();
+            let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+            write(out, &words);
+        }
     }
 
     fn is_whole(&self, answer: &[u8]) -> Result<bool, String> {
         match answer.first() {
-            Some(b':') | None => Ok(answer.ends_with(b"\r\n")),
+            Some(b':') | None => {
+                let lines = answer.iter().filter(|byte| **byte == b'\n').count();
+                Ok(lines as u64 == self.many)
+            }
             Some(_) => Err(String::from_utf8_lossy(answer).into_owned()),
         }
     }
