@@ -1,6 +1,6 @@
 //! How rules came to be: kept, told, and gone back to; and whose word counts.
 
-use std::process::Command;
+use std::{process::Command, sync::mpsc, thread, time::Duration};
 
 use aggregator::{
     auth::{Digest, Token},
@@ -190,4 +190,42 @@ fn who_changed_the_rules_is_told_by_the_name_of_their_token() {
     let history = ask(&reader, "GET", "/v1/rules/history", "").json();
     assert_eq!(history["history"][0]["by"], "ci");
     assert!(history["history"][0]["at"].as_u64().unwrap() > 1_600_000_000);
+}
+
+/// Long enough for an answer that is not held back to arrive.
+const A_WHILE: Duration = Duration::from_millis(150);
+
+#[test]
+fn rules_are_told_to_nobody_before_they_are_on_disk() {
+    let (_place, server) = with_rules();
+    server.gate.hold();
+    let aside = |method: &'static str, text: String| {
+        let (to, (answer, answered)) = (server.address, mpsc::channel());
+        let ask = move || drop(answer.send(send(to, method, "/v1/rules", text.as_bytes())));
+        thread::spawn(ask);
+        answered
+    };
+    let put = aside("PUT", limit_four());
+    server.gate.wait_for_sync();
+    let read = aside("GET", String::new());
+    assert!(put.recv_timeout(A_WHILE).is_err());
+    assert!(read.recv_timeout(A_WHILE).is_err());
+    server.gate.open();
+    assert_eq!(put.recv().unwrap().json()["revision"], 2);
+    assert_eq!(read.recv().unwrap().text(), limit_four());
+}
+
+#[test]
+fn a_full_disk_takes_no_rules_and_tells_those_that_are_on_it() {
+    let (_place, server) = with_rules();
+    server.gate.fill();
+    let refused = sync(server.address, &flush(1, "a", 5));
+    assert_eq!(refused.status, 503);
+    assert_eq!(put(&server, "", &limit_four()).status, 503);
+    assert_eq!(rules(&server), ("\"1\"".to_owned(), RULES.to_owned()));
+    server.gate.open();
+    until("there is room", || {
+        put(&server, "", &limit_four()).status == 200
+    });
+    assert_eq!(rules(&server).1, limit_four());
 }
