@@ -24,6 +24,13 @@ is there; OVER says how much of that is over what one exact limiter would admit.
 ASKS and HELD are what it costs where it costs most, at the limit: of a hundred
 requests, about how many are asked about, and how many wait for the answer.";
 
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  weir rules schema > rules.schema.json
+
+An editor that knows YAML reads it with this line at the top of a rule file:
+# yaml-language-server: $schema=rules.schema.json";
+
 /// What `weir rules` takes.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -42,6 +49,9 @@ pub(super) enum Command {
         #[arg(long, value_name = "MS", default_value_t = 2)]
         round_trip_ms: u64,
     },
+    /// Print what a rule file can say, as JSON Schema
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema,
     /// Make a rule file of another limiter's configuration, and say what was kept
     Import(Box<import::Args>),
     /// Say which rules a request meets, what it counts under, and why others do not apply
@@ -109,6 +119,10 @@ pub(super) fn run(command: Command) -> ExitCode {
             let (text, status) = rules::check(&file, format.into(), fleet);
             print(&text);
             ExitCode::from(status)
+        }
+        Command::Schema => {
+            print(rules::SCHEMA);
+            ExitCode::SUCCESS
         }
         Command::Import(args) => import::run(&args),
         Command::Explain(args) => explain::run(&args),

@@ -9,7 +9,7 @@ use limiter::{
 
 use super::{at::At, expect, later};
 
-const FIELDS: &[&str] = &[
+pub(super) const FIELDS: &[&str] = &[
     "hosts", "paths", "methods", "headers", "cidr", "cookies", "query", "any", "not", "all",
 ];
 

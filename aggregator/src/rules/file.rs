@@ -20,7 +20,7 @@ use super::{
 /// The longest rule file, in bytes: room for [`RULES_MAX`] rules.
 pub const FILE_LEN_MAX: usize = 4 << 20;
 
-const FIELDS: &[&str] = &["version", "domain", "trusted_proxies", "rules"];
+pub(super) const FIELDS: &[&str] = &["version", "domain", "trusted_proxies", "rules"];
 
 /// A rule file in which nothing is wrong.
 #[derive(Clone, Debug, PartialEq)]

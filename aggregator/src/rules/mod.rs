@@ -68,3 +68,7 @@ pub use explain::explain;
 pub use file::{FILE_LEN_MAX, RuleFile};
 pub use report::{RuleReport, RulesReport};
 pub use text::RuleText;
+
+/// What a rule file can say, as JSON Schema (2020-12): for editors, and for those
+/// who write rules by program. The reader knows more.
+pub const SCHEMA: &str = include_str!("../../rules.schema.json");

@@ -8,7 +8,7 @@ use super::{
     tree::Entry,
 };
 
-const FIELDS: &[&str] = &["status", "body", "content_type", "headers"];
+pub(super) const FIELDS: &[&str] = &["status", "body", "content_type", "headers"];
 
 /// What a body is unless the rule says otherwise.
 const CONTENT_TYPE: &str = "text/plain; charset=utf-8";

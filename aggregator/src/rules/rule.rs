@@ -11,7 +11,7 @@ use limiter::{
 
 use super::{at::At, conditions, fields::Fields, key, later, numbers, response, words};
 
-const FIELDS: &[&str] = &[
+pub(super) const FIELDS: &[&str] = &[
     "name",
     "match",
     "key",

@@ -17,6 +17,7 @@ use proptest::prelude::*;
 use super::*;
 
 mod said;
+mod schema;
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/rules")

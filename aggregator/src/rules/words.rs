@@ -55,6 +55,7 @@ pub(super) fn name<T: PartialEq>(words: Words<T>, value: &T) -> &'static str {
     found.map_or("?", |(word, _)| word)
 }
 
-fn names<T>(words: Words<T>) -> Vec<&'static str> {
+/// The words alone, in order.
+pub(super) fn names<T>(words: Words<T>) -> Vec<&'static str> {
     words.iter().map(|(word, _)| *word).collect()
 }

@@ -43,7 +43,10 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
     ),
     ("prometheus_client", &["aggregator/src/serve/metrics"]),
     ("granit_parser", &["aggregator/src/rules/"]),
-    ("serde_saphyr", &["aggregator/src/config/"]),
+    (
+        "serde_saphyr",
+        &["aggregator/src/config/", "aggregator/src/rules/tests/"],
+    ),
     ("signal_hook", &["tests/src/bin/demo/interrupt.rs"]),
 ];
 

@@ -21,7 +21,7 @@ pub(super) const FLEET: Fleet = Fleet {
     round_trip: Micros::from_millis(2),
 };
 
-fn golden_files(prefix: &str) -> Vec<PathBuf> {
+pub(super) fn golden_files(prefix: &str) -> Vec<PathBuf> {
     let files = fs::read_dir(golden())
         .unwrap()
         .map(|file| file.unwrap().path());
