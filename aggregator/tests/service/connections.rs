@@ -35,7 +35,7 @@ fn one_address_has_only_its_share_of_connections() {
 }
 
 /// A connection that was answered, and is still open.
-fn answered(to: SocketAddr) -> Option<TcpStream> {
+pub fn answered(to: SocketAddr) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(to).unwrap();
     stream
         .write_all(b"GET /healthz HTTP/1.1\r\nhost: test\r\n\r\n")

@@ -4,9 +4,10 @@ use std::{io::Read, net::TcpStream, thread};
 
 use crate::{
     common::{
-        client::{get, metric, sync},
+        client::{get, metric, sync, try_send, until},
         messages::flush,
     },
+    connections::answered,
     server::Place,
 };
 
@@ -53,9 +54,12 @@ fn a_connection_too_many_is_turned_away_with_a_word() {
     let mut place = Place::new();
     place.settings.connections_max = Some(2);
     let server = place.start();
-    let idle: Vec<_> = (0..2)
-        .map(|_| TcpStream::connect(server.address).unwrap())
-        .collect();
+    let mut open = Vec::new();
+    // Those that asked whether it is ready may not have gone yet.
+    until("two are open", || {
+        open.extend(answered(server.address));
+        open.len() == 2
+    });
     let mut word = String::new();
     let mut third = TcpStream::connect(server.address).unwrap();
     third.read_to_string(&mut word).unwrap();
@@ -63,9 +67,9 @@ fn a_connection_too_many_is_turned_away_with_a_word() {
         word.starts_with("HTTP/1.1 503 ") && word.contains("retry-after"),
         "{word}"
     );
-    drop(idle);
-    crate::common::client::until("there is room again", || {
-        crate::common::client::try_send(server.address, "GET", "/healthz", b"")
+    drop(open);
+    until("there is room again", || {
+        try_send(server.address, "GET", "/healthz", b"")
             .is_ok_and(|response| response.status == 200)
     });
     assert_eq!(get(server.address, "/healthz").status, 200);

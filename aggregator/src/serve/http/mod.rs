@@ -17,6 +17,7 @@ mod caller;
 mod check;
 mod counter;
 mod farewell;
+mod first_words;
 mod guard;
 mod openapi;
 mod origin;

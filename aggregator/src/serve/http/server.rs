@@ -23,6 +23,7 @@ use super::{
     App,
     addresses::{Addresses, Visitor},
     farewell::Farewell,
+    first_words::FirstWords,
     router,
     tls::{Refused, Tls},
 };
@@ -191,6 +192,7 @@ impl Talk {
 
     async fn over(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let service = TowerToHyperService::new(self.router);
+        let stream = FirstWords::within(HEAD_TIMEOUT, stream);
         let connection = self.http.serve_connection(TokioIo::new(stream), service);
         // A connection that broke off is its client's business.
         let _ = self.watcher.watch(connection.into_owned()).await;
