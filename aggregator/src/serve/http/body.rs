@@ -6,7 +6,7 @@ use axum::{
     http::{HeaderMap, header},
 };
 use http_body_util::LengthLimitError;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use std::error::Error;
 use tokio::time::timeout;
 
@@ -40,7 +40,7 @@ pub(super) async fn read(
 
 /// Reads JSON, or says where in it something is wrong; `what` is what it should
 /// be.
-pub(super) fn json<T: DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, Problem> {
+pub(super) fn json<'a, T: Deserialize<'a>>(what: &str, bytes: &'a [u8]) -> Result<T, Problem> {
     // Keeping track of the place costs time: only if something is wrong with it.
     serde_json::from_slice(bytes).map_err(|error| {
         let mut reader = serde_json::Deserializer::from_slice(bytes);

@@ -3,7 +3,7 @@
 //! Many are not all or nothing: each is applied, refused or told again by itself,
 //! in the order they came.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use axum::{
     Json,
@@ -15,11 +15,14 @@ use axum::{
 use limiter::counter::{
     Add, AddError, Added, Bounds, CounterId, IdempotencyKey, TTL_SECS_MAX, Ttl,
 };
-use serde::{Deserialize, de::IgnoredAny};
-use serde_json::{Value, json, value::RawValue};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde_json::{Value, value::RawValue};
 
 use super::Namespace;
-use crate::serve::http::{App, body, caller::Caller, problem::Problem};
+use crate::serve::{
+    http::{App, body, caller::Caller, problem::Problem},
+    task::Permit,
+};
 
 /// The most adds in one request.
 const ADDS_MAX: usize = 1_000;
@@ -29,28 +32,52 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct One {
-    counter_id: String,
-    #[serde(default)]
-    namespace: Namespace,
+struct One<'a> {
+    #[serde(borrow)]
+    counter_id: Cow<'a, str>,
+    #[serde(borrow, default)]
+    namespace: Option<Cow<'a, str>>,
     #[serde(default = "one")]
     delta: i64,
     min: Option<i64>,
     max: Option<i64>,
     ttl_s: Option<u64>,
-    idempotency_key: Option<String>,
+    #[serde(borrow, default)]
+    idempotency_key: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Many {
-    adds: Vec<Box<RawValue>>,
+struct Many<'a> {
+    #[serde(borrow)]
+    adds: Vec<&'a RawValue>,
 }
 
 /// Whether a body means to be many adds, whatever else it says.
 #[derive(Deserialize)]
 struct Meant {
     adds: Option<IgnoredAny>,
+}
+
+/// What is told of an add.
+#[derive(Serialize)]
+struct Told<'a> {
+    applied: bool,
+    counter_id: &'a str,
+    value: i64,
+}
+
+/// What is told of one of many.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Entry<'a> {
+    Told(Told<'a>),
+    Refused(Value),
+}
+
+#[derive(Serialize)]
+struct ManyTold<'a> {
+    results: Vec<Entry<'a>>,
 }
 
 const fn one() -> i64 {
@@ -64,21 +91,14 @@ pub(super) async fn add(
     body: Body,
 ) -> Result<Response, Problem> {
     let (bytes, permit) = body::read(&app, &headers, body).await?;
-    let one = match body::json::<One>("an add", &bytes) {
-        Ok(one) => one,
-        Err(problem) => {
-            let meant: Result<Meant, _> = serde_json::from_slice(&bytes);
-            if meant.is_ok_and(|meant| meant.adds.is_some()) {
-                return add_many(&app, &caller, &bytes, permit).await;
-            }
-            return Err(problem);
-        }
+    // Many begin with a field that one does not have: this fails at once.
+    let Ok(one) = serde_json::from_slice::<One<'_>>(&bytes) else {
+        return add_many(&app, &caller, &bytes, permit).await;
     };
-    let add = one.into_add(&caller)?;
-    let name = add.id.name().to_owned();
+    let (name, add) = one.into_add(&caller)?;
     let mut results = app.ledger.add(vec![add], permit).await?;
     let added = results.pop().ok_or_else(Problem::unanswered)??;
-    let mut response = Json(describe(&name, &added)).into_response();
+    let mut response = Json(Told::of(&name, &added)).into_response();
     if added.replayed {
         let told = HeaderValue::from_static("true");
         response.headers_mut().insert(REPLAYED, told);
@@ -90,47 +110,67 @@ async fn add_many(
     app: &App,
     caller: &Caller,
     bytes: &[u8],
-    permit: crate::serve::task::Permit,
+    permit: Permit,
 ) -> Result<Response, Problem> {
-    let many: Many = body::json("a list of adds", bytes)?;
+    let many: Many<'_> = serde_json::from_slice(bytes).map_err(|_| neither(bytes))?;
     if many.adds.len() > ADDS_MAX {
         let got = many.adds.len();
         let detail = format!("adds has {got} entries; it may have {ADDS_MAX}");
         return Err(Problem::invalid("adds", detail).with("most", ADDS_MAX));
     }
-    let asked = many.adds.iter().map(|text| {
-        let one: One = body::json("an add", text.get().as_bytes())?;
-        one.into_add(caller)
+    let mut adds = Vec::with_capacity(many.adds.len());
+    let mut asked = Vec::with_capacity(many.adds.len());
+    for text in many.adds {
+        let one = body::json::<One<'_>>("an add", text.get().as_bytes());
+        let named = one.and_then(|one| one.into_add(caller));
+        asked.push(named.map(|(name, add)| {
+            adds.push(add);
+            name
+        }));
+    }
+    let mut results = app.ledger.add(adds, permit).await?.into_iter();
+    let entries = asked.iter().map(|asked| match asked {
+        Ok(name) => entry(name, results.next()),
+        Err(problem) => Entry::Refused(problem.clone().into_body()),
     });
-    let asked: Vec<Result<Add, Problem>> = asked.collect();
-    let adds = asked.iter().filter_map(|add| add.as_ref().ok().cloned());
-    let mut results = app.ledger.add(adds.collect(), permit).await?.into_iter();
-    let told: Vec<Value> = asked
-        .into_iter()
-        .map(|asked| told(asked, &mut results))
-        .collect();
-    Ok(Json(json!({ "results": told })).into_response())
+    let results = entries.collect();
+    Ok(Json(ManyTold { results }).into_response())
 }
 
-/// What is told of one of many: the next result, if it came to be asked.
-fn told(
-    asked: Result<Add, Problem>,
-    results: &mut impl Iterator<Item = Result<Added, AddError>>,
-) -> Value {
-    let added = asked.and_then(|add| {
-        let added = results.next().ok_or_else(Problem::unanswered)??;
-        Ok(describe(add.id.name(), &added))
-    });
-    added.unwrap_or_else(Problem::into_body)
+/// Why a body is neither one add nor many.
+fn neither(bytes: &[u8]) -> Problem {
+    let meant: Result<Meant, _> = serde_json::from_slice(bytes);
+    let why = match meant.is_ok_and(|meant| meant.adds.is_some()) {
+        true => body::json::<Many<'_>>("a list of adds", bytes).err(),
+        false => body::json::<One<'_>>("an add", bytes).err(),
+    };
+    why.unwrap_or_else(Problem::unanswered)
 }
 
-fn describe(name: &str, added: &Added) -> Value {
-    json!({ "counter_id": name, "value": added.value, "applied": added.applied })
+/// What is told of one of many that came to be asked.
+fn entry(name: &str, result: Option<Result<Added, AddError>>) -> Entry<'_> {
+    match result {
+        Some(Ok(added)) => Entry::Told(Told::of(name, &added)),
+        Some(Err(error)) => Entry::Refused(Problem::from(error).into_body()),
+        None => Entry::Refused(Problem::unanswered().into_body()),
+    }
 }
 
-impl One {
-    fn into_add(self, caller: &Caller) -> Result<Add, Problem> {
-        let id = CounterId::new(&caller.tenant, &self.namespace.0, &self.counter_id)?;
+impl<'a> Told<'a> {
+    const fn of(name: &'a str, added: &Added) -> Self {
+        Self {
+            applied: added.applied,
+            counter_id: name,
+            value: added.value,
+        }
+    }
+}
+
+impl<'a> One<'a> {
+    /// The add, and what its counter was called.
+    fn into_add(self, caller: &Caller) -> Result<(Cow<'a, str>, Add), Problem> {
+        let namespace = self.namespace.as_deref().unwrap_or(Namespace::DEFAULT);
+        let id = CounterId::new(&caller.tenant, namespace, &self.counter_id)?;
         let bounds = Bounds::new(self.min, self.max)
             .ok_or_else(|| Problem::invalid("min", "min is over max: no sum can be within"))?;
         let ttl = self.ttl_s.map(|secs| {
@@ -140,12 +180,13 @@ impl One {
             })
         });
         let key = self.idempotency_key.as_deref().map(IdempotencyKey::new);
-        Ok(Add {
+        let add = Add {
             id,
             delta: self.delta,
             bounds,
             ttl: ttl.transpose()?,
             idempotency: key.transpose()?,
-        })
+        };
+        Ok((self.counter_id, add))
     }
 }

@@ -14,9 +14,14 @@ use crate::serve::http::{caller::Caller, problem::Problem};
 #[serde(transparent)]
 pub(super) struct Namespace(pub(super) String);
 
+impl Namespace {
+    /// What is meant if none is named.
+    pub(super) const DEFAULT: &str = "default";
+}
+
 impl Default for Namespace {
     fn default() -> Self {
-        Self("default".to_owned())
+        Self(Self::DEFAULT.to_owned())
     }
 }
 
