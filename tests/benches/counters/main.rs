@@ -5,7 +5,7 @@
 //! One client thread asks over 1, 16 and 256 connections, each question as soon as
 //! the last is answered: all for one key, or spread over 100 000; and over 64, for one
 //! key or 64. "Many" are 100 adds in one request or pipeline. All servers run at once
-//! and are asked in turn, round after round.
+//! and are asked in turn, in another order each time, the disk synced before each.
 //!
 //! `WEIR_COUNTERS_ROUNDS` and `WEIR_COUNTERS_MS` (a candidate and round) change the
 //! effort. Temporary folders (`TMPDIR`) have to be on the disk in question.
@@ -96,7 +96,12 @@ fn main() {
     let mut chance = oorandom::Rand64::new(7);
     for _ in 0..rounds {
         for (place, (connections, keys)) in loads().into_iter().enumerate() {
-            for candidate in &mut candidates {
+            for whose in shuffled(candidates.len(), &mut chance) {
+                let Some(candidate) = candidates.get_mut(whose) else {
+                    continue;
+                };
+                // What one leaves for the disk to do must not slow the next.
+                rustix::fs::sync();
                 let next = || chance.rand_range(0..keys);
                 let took = talk(&*candidate.protocol, candidate.to, connections, time, next);
                 if let Some(load) = candidate.loads.get_mut(place) {
@@ -107,6 +112,13 @@ fn main() {
         }
     }
     report(&candidates);
+}
+
+/// The first so many numbers, in any order.
+fn shuffled(count: usize, chance: &mut oorandom::Rand64) -> Vec<usize> {
+    let mut drawn: Vec<(u64, usize)> = (0..count).map(|place| (chance.rand_u64(), place)).collect();
+    drawn.sort_unstable();
+    drawn.into_iter().map(|(_, place)| place).collect()
 }
 
 /// Connections and keys; of 64 each, whether a key that all want is slow.
