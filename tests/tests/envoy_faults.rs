@@ -49,7 +49,8 @@ fn assert_unharmed(envoy: &Envoy) {
 fn away(envoy: &Envoy) -> bool {
     let metrics = envoy.metrics();
     let away = metrics.sum_or_zero("weir_sources_away", &[]);
-    away > 0.0 && away >= metrics.sum_or_zero("weir_sources", &[])
+    let sources = metrics.sum_or_zero("weir_sources", &[]);
+    away > 0.0 && sources >= 2.0 && away >= sources
 }
 
 /// The limit of two for this key is still kept.

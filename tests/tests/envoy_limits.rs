@@ -102,7 +102,9 @@ fn denials_are_in_the_access_log_and_in_the_metrics() {
     wait_until("the metrics tell of them", || {
         verdicts("deny") == 3.0 && verdicts("allow") == 2.0
     });
-    assert_eq!(envoy.metrics().sum_or_zero("weir_sources", &[]), 2.0);
+    wait_until("both workers are in the metrics", || {
+        envoy.metrics().sum_or_zero("weir_sources", &[]) == 2.0
+    });
     let calls = region.calls();
     assert!(
         calls.iter().all(|(_, sync)| sync.pop == "test"),
