@@ -379,6 +379,7 @@ rules:
         for change in [
             "limit: 7",
             "window: 2m",
+            "window: month",
             "key: host",
             "algorithm: fixed_window",
             "cost: 2",

@@ -17,7 +17,7 @@ use super::{
     diagnostic::Problems,
     file::{RuleFile, whole},
     key,
-    numbers::Written,
+    numbers::Per,
     words,
 };
 
@@ -106,7 +106,7 @@ fn one(rule: &Rule, explained: Explained, request: &Described) -> RuleExplanatio
         counter,
         cost: rule.cost,
         limit: rule.quota.limit.get(),
-        window: Written(rule.quota.window.length()).to_string(),
+        window: Per(rule.quota.window).to_string(),
         algorithm: words::name(words::ALGORITHM, &rule.quota.algorithm),
         action: words::name(words::ACTION, &rule.action),
         unmet,

@@ -9,7 +9,7 @@ use super::{
     conditions,
     file::RuleFile,
     key,
-    numbers::{Percent, Written},
+    numbers::{Per, Percent, Written},
     response, words,
 };
 
@@ -133,7 +133,7 @@ impl RuleReport {
                 .map(|part| key::Written(part).to_string())
                 .collect(),
             limit: quota.limit.get(),
-            window: Written(quota.window.length()).to_string(),
+            window: Per(quota.window).to_string(),
             algorithm: words::name(words::ALGORITHM, &quota.algorithm),
             burst: (quota.algorithm == Algorithm::TokenBucket).then(|| quota.capacity()),
             cost: rule.cost,

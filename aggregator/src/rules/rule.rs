@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use limiter::{
     quota::{Algorithm, Quota},
-    rule::{Fallback, HOLD_MAX, OnFailure, Rule, WINDOW_MAX, text},
+    rule::{Fallback, HOLD_MAX, OnFailure, Rule, RuleError, WINDOW_MAX, text},
     time::Micros,
     window::Window,
 };
@@ -32,9 +32,6 @@ pub(super) const FIELDS: &[&str] = &[
     "commit",
     "response",
 ];
-
-/// The shortest window that a rule file can ask for.
-const WINDOW_MIN: Micros = Micros::from_millis(1);
 
 /// Reads a rule. Anything that is wrong has been noted.
 pub(super) fn read(at: &At<'_>) -> Option<Rule> {
@@ -66,11 +63,14 @@ fn name<'a>(at: &At<'a>) -> Option<&'a str> {
 
 fn quota(fields: &Fields<'_>) -> Option<Quota> {
     let limit = fields.need("limit").and_then(|at| limit(&at));
-    let window = fields.need("window").and_then(|at| window(&at));
+    let window = fields.need("window").and_then(|at| numbers::window(&at));
     let algorithm = fields.or("algorithm", Algorithm::default(), |at| {
         words::read(at, words::ALGORITHM)
     });
     let burst = fields.get("burst").and_then(|at| burst(&at, algorithm));
+    if (algorithm, window) == (Algorithm::TokenBucket, Some(Window::MONTH)) {
+        return fields.get("window")?.refuse(RuleError::MonthlyBucket);
+    }
     let quota = Quota::new(limit?, window?, algorithm);
     Some(burst.map_or(quota, |burst| quota.with_burst(burst)))
 }
@@ -79,13 +79,6 @@ fn limit(at: &At<'_>) -> Option<NonZeroU64> {
     match at.scalar() {
         Some("unlimited") => at.refuse(later::NOT_YET),
         _ => NonZeroU64::new(numbers::hits(at, 1)?),
-    }
-}
-
-fn window(at: &At<'_>) -> Option<Window> {
-    match at.scalar() {
-        Some("month") => at.refuse(later::NOT_YET),
-        _ => Window::new(numbers::span(at, WINDOW_MIN, WINDOW_MAX)?),
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     Condition, Expect, HostPattern, KeyPart, PathPattern, Rule, response::ResponseError, text,
     text::TextError,
 };
-use crate::time::Micros;
+use crate::{quota::Algorithm, time::Micros, window::Window};
 
 /// The largest limit, burst or cost: a lease carries millionths of a hit.
 pub const HITS_MAX: u64 = 1_000_000_000_000;
@@ -96,6 +96,9 @@ pub enum RuleError {
         /// What was given.
         got: Micros,
     },
+    /// A bucket that refills by the calendar.
+    #[error("a token bucket refills evenly, which months do not; say a span, as in 30d")]
+    MonthlyBucket,
     /// An answer that no client can be given.
     #[error("response: {0}")]
     Response(ResponseError),
@@ -114,7 +117,10 @@ impl Rule {
         at_most(self.key.len(), KEY_PARTS_MAX).map_err(RuleError::KeyParts)?;
         self.key.iter().try_for_each(key_part)?;
         self.validate_hits()?;
-        span("window", self.quota.window.length(), WINDOW_MAX)?;
+        span("window", self.quota.window.longest(), WINDOW_MAX)?;
+        if self.quota.window == Window::MONTH && self.quota.algorithm == Algorithm::TokenBucket {
+            return Err(RuleError::MonthlyBucket);
+        }
         span("penalty", self.penalty, WINDOW_MAX)?;
         span("hold", self.hold, HOLD_MAX)?;
         if self.tolerance_ppm > TOLERANCE_PPM_MAX {
@@ -254,7 +260,7 @@ mod tests {
     use core::num::NonZeroU64;
 
     use super::*;
-    use crate::{quota::Quota, window::Window};
+    use crate::quota::Quota;
 
     fn rule() -> Rule {
         let window = Window::new(Micros::from_secs(60)).unwrap();
@@ -290,6 +296,18 @@ mod tests {
             wrong(|rule| rule.hold = Micros::from_secs(11)).to_string(),
             "hold is at most 10s, got 11s"
         );
+    }
+
+    #[test]
+    fn a_bucket_that_would_refill_by_the_calendar_is_refused() {
+        let monthly = |rule: &mut Rule, algorithm| {
+            rule.quota = Quota::new(rule.quota.limit, Window::MONTH, algorithm);
+        };
+        let wrong = wrong(|rule| monthly(rule, Algorithm::TokenBucket));
+        assert_eq!(wrong, RuleError::MonthlyBucket);
+        let mut right = rule();
+        monthly(&mut right, Algorithm::SlidingWindow);
+        assert_eq!(right.validate(), Ok(()));
     }
 
     #[test]

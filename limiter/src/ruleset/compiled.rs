@@ -85,7 +85,10 @@ fn common(domain: &str, seed: HashSeed, rule: &Rule) -> KeyHasher {
         Algorithm::SlidingWindow => 2,
         Algorithm::TokenBucket => 3,
     }]);
-    hasher.value(&rule.quota.window.micros().get().to_be_bytes());
+    match rule.quota.window.fixed() {
+        Some(length) => hasher.value(&length.get().to_be_bytes()),
+        None => hasher.value(b"month"),
+    }
     for key in &rule.key {
         part::describe(&mut hasher, key);
     }

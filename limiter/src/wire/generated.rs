@@ -239,6 +239,7 @@ pub struct Rule {
     pub key: ::prost::alloc::vec::Vec<KeyPart>,
     #[prost(uint64, tag = "4")]
     pub limit: u64,
+    /// 0 if `window_months` says it.
     #[prost(uint64, tag = "5")]
     pub window_us: u64,
     #[prost(enumeration = "rule::Algorithm", tag = "6")]
@@ -270,7 +271,8 @@ pub struct Rule {
     pub penalty_us: u64,
     /// A bit for each feature without which the rule would mean something else. A
     /// reader that does not know one of them, or meets a kind or an enum value
-    /// that it does not know, applies the rule to nothing. No bit is in use yet.
+    /// that it does not know, applies the rule to nothing. 16: windows that are
+    /// calendar months.
     #[prost(uint64, tag = "19")]
     pub requires: u64,
     /// When the region answers a request that it decides itself. Nothing to a source.
@@ -279,6 +281,9 @@ pub struct Rule {
     /// What a denied client is answered; none: 429 and a problem document.
     #[prost(message, optional, tag = "21")]
     pub response: ::core::option::Option<Response>,
+    /// Calendar months, in UTC, that the window has: 1. Index 0 is January 1970.
+    #[prost(uint32, tag = "23")]
+    pub window_months: u32,
 }
 /// Nested message and enum types in `Rule`.
 pub mod rule {

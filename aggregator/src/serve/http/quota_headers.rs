@@ -2,6 +2,7 @@
 //! (draft-ietf-httpapi-ratelimit-headers).
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use limiter::time::Micros;
 
 use crate::serve::task::Checked;
 
@@ -16,8 +17,9 @@ pub(super) fn add(headers: &mut HeaderMap, checked: &Checked) {
     let name = quoted(rule);
     let decision = &checked.decision;
     let mut policy = format!("{name};q={}", decision.limit);
-    if checked.window_us > 0 && checked.window_us.is_multiple_of(1_000_000) {
-        policy += &format!(";w={}", checked.window_us / 1_000_000);
+    let seconds = checked.window.map_or(0, Micros::get);
+    if seconds > 0 && seconds.is_multiple_of(1_000_000) {
+        policy += &format!(";w={}", seconds / 1_000_000);
     }
     let reset = decision.reset_after.as_secs_ceil();
     let state = format!("{name};r={};t={reset}", decision.remaining);

@@ -81,7 +81,7 @@ impl Task {
         }
         let checked = Checked {
             rule: rule.map(|rule| rule.name.clone()),
-            window_us: rule.map_or(0, |rule| rule.quota.window.length().get()),
+            window: rule.and_then(|rule| rule.quota.window.fixed()),
             now,
             allowed,
             decision,

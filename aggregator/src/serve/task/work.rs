@@ -6,7 +6,7 @@ use limiter::{
     counter::AddError,
     decision::Decision,
     ledger::SyncError,
-    time::Timestamp,
+    time::{Micros, Timestamp},
     wire::{SyncReply, SyncRequest},
 };
 use tokio::sync::oneshot;
@@ -94,8 +94,8 @@ pub(in crate::serve) enum Check {
 pub(in crate::serve) struct Checked {
     /// The rule that was decisive; none if none applies.
     pub(in crate::serve) rule: Option<String>,
-    /// Its window in microseconds.
-    pub(in crate::serve) window_us: u64,
+    /// How long its window is; none of a calendar month.
+    pub(in crate::serve) window: Option<Micros>,
     /// When, by the region's clock.
     pub(in crate::serve) now: Timestamp,
     /// Whether it is allowed.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The features that this release knows (`requires` in the message).
-const FEATURES: u64 = 0;
+const FEATURES: u64 = codes::MONTHS;
 
 pub(super) fn rule(sent: &wire::Rule) -> Result<Rule, Trouble> {
     if sent.requires & !FEATURES != 0 {
@@ -61,7 +61,11 @@ fn response(sent: &wire::Response) -> Result<Response, Trouble> {
 fn quota(sent: &wire::Rule) -> Result<Quota, Trouble> {
     let algorithm = codes::algorithm(sent.algorithm)?;
     let limit = NonZeroU64::new(sent.limit).ok_or(FieldError::Zero("limit"))?;
-    let window = Window::new(Micros::new(sent.window_us)).ok_or(FieldError::Zero("window_us"))?;
+    let window = match sent.window_months {
+        0 => Window::new(Micros::new(sent.window_us)).ok_or(FieldError::Zero("window_us"))?,
+        1 => Window::MONTH,
+        _ => return Err(Trouble::Unknown),
+    };
     let quota = Quota::new(limit, window, algorithm);
     Ok(match (algorithm, NonZeroU64::new(sent.burst)) {
         (Algorithm::TokenBucket, Some(burst)) => quota.with_burst(burst),

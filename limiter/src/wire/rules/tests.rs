@@ -127,7 +127,15 @@ fn rules_arrive_as_they_were_sent() {
         Algorithm::FixedWindow,
     );
     let plain = Rule::new("plain", full().quota);
-    let rules = set(vec![full(), other, plain, Rule::unsupported("newer")]);
+    let month = Quota::new(plain.quota.limit, Window::MONTH, Algorithm::FixedWindow);
+    let month = Rule::new("month", month);
+    let rules = set(vec![
+        full(),
+        other,
+        plain,
+        month,
+        Rule::unsupported("newer"),
+    ]);
     let bytes = wire::RuleSet::from(&rules).encode_to_vec();
     let arrived = RuleSet::try_from(wire::RuleSet::decode(&*bytes).unwrap());
     assert_eq!(arrived, Ok(rules));
@@ -137,7 +145,8 @@ fn rules_arrive_as_they_were_sent() {
 
 #[test]
 fn a_rule_that_a_newer_region_says_more_of_applies_to_nothing() {
-    let newer: [fn(&mut wire::Rule); 13] = [
+    let newer: [fn(&mut wire::Rule); 14] = [
+        |rule| rule.window_months = 2,
         |rule| rule.requires = 1,
         |rule| rule.requires = 1 << 63,
         |rule| rule.conditions.push(wire::Condition { kind: None }),
@@ -170,6 +179,15 @@ fn a_rule_that_a_newer_region_says_more_of_applies_to_nothing() {
         let rules = sent(newer).unwrap();
         assert_eq!(rules.rule(0), Some(&Rule::unsupported("full")), "{place}");
     }
+}
+
+#[test]
+fn who_does_not_know_months_applies_such_a_rule_to_nothing() {
+    let limit = 100.try_into().unwrap();
+    let quota = Quota::new(limit, Window::MONTH, Algorithm::SlidingWindow);
+    let message = wire::Rule::from(&Rule::new("month", quota));
+    assert_ne!(message.requires, 0);
+    assert_eq!(message.window_us, 0);
 }
 
 #[test]

@@ -115,8 +115,8 @@ fn units_are_windows_and_shadow_mode_only_watches() {
         );
         let rule = rule(SOURCE, &text);
         assert_eq!(
-            rule.quota.window.length(),
-            limiter::time::Micros::from_secs(secs)
+            rule.quota.window.fixed(),
+            Some(limiter::time::Micros::from_secs(secs))
         );
         assert_eq!(rule.quota.limit.get(), 7);
         assert_eq!(rule.quota.algorithm, limiter::quota::Algorithm::FixedWindow);
