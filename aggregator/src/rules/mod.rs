@@ -34,6 +34,7 @@
 //! lower case, since they have none.
 
 mod at;
+mod attributes;
 mod check;
 mod conditions;
 mod described;
