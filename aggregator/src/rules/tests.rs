@@ -18,6 +18,7 @@ use super::*;
 
 mod said;
 mod schema;
+mod tiers_of_rules;
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/rules")

@@ -59,6 +59,10 @@ fn lines(rule: &Rule) -> Vec<String> {
         let parts = rule.key.iter().map(|part| key::Written(part).to_string());
         lines.push(format!("key: {}", texts(parts)));
     }
+    if rule.unlimited {
+        lines.push("limit: unlimited".into());
+        return lines;
+    }
     let quota = &rule.quota;
     lines.push(format!("limit: {}", quota.limit));
     lines.push(format!("window: {}", Per(quota.window)));

@@ -41,6 +41,9 @@ pub enum RuleError {
     /// Its name.
     #[error("name: {0}")]
     Name(TextError),
+    /// Its tier, or its name and its tier together.
+    #[error("tier: {0}, together with the rule's name")]
+    Tier(TextError),
     /// A text in a condition.
     #[error("condition: {0}")]
     Condition(TextError),
@@ -115,7 +118,12 @@ impl Rule {
     /// [`RuleSet`](crate::ruleset::RuleSet) has been checked.
     pub fn validate(&self) -> Result<(), RuleError> {
         text::name(&self.name).map_err(RuleError::Name)?;
+        if let Some(tier) = &self.tier {
+            text::token(tier).map_err(RuleError::Tier)?;
+            text::name(&self.identity()).map_err(RuleError::Tier)?;
+        }
         let count = conditions(&self.conditions, NESTING_MAX)?;
+        let count = count.saturating_add(conditions(&self.when, NESTING_MAX)?);
         at_most(count, CONDITIONS_ALL_MAX).map_err(RuleError::ConditionsInAll)?;
         at_most(self.key.len(), KEY_PARTS_MAX).map_err(RuleError::KeyParts)?;
         self.key.iter().try_for_each(key_part)?;

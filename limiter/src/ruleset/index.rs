@@ -3,7 +3,8 @@
 //! A rule that names its hosts, or the first segment of all its paths, is filed
 //! under them; the rest under "any". A request then looks in at most four
 //! drawers instead of trying every rule. A drawer is found by hash, so it may
-//! hold a stranger now and then: rules in it are still asked in full.
+//! hold a stranger now and then: rules in it are still asked in full. A rule that
+//! applies to nothing is in no drawer.
 
 use alloc::vec::Vec;
 use core::hash::{BuildHasher, Hasher};
@@ -42,7 +43,9 @@ impl Index {
             by_both: false,
         };
         for (place, rule) in rules.iter().enumerate() {
-            index.file(place, &rule.tests);
+            if !rule.tests.iter().any(|test| matches!(test, Test::Never)) {
+                index.file(place, &rule.tests);
+            }
         }
         index
     }

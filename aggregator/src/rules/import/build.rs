@@ -45,6 +45,12 @@ pub(super) fn quota(
     }
 }
 
+/// The quota of what is not limited: nobody looks at it.
+pub(super) fn unlimited() -> Result<Quota, String> {
+    let window = Window::new(Micros::from_secs(1)).ok_or("a second is no window")?;
+    Ok(Quota::new(NonZeroU64::MIN, window, Algorithm::default()))
+}
+
 /// The length of a unit as envoyproxy/ratelimit has it, which Envoy Gateway asks: a
 /// month is 30 days from the Unix epoch on, and a year 365. None is the calendar's.
 pub(super) fn unit(name: &str) -> Option<Micros> {

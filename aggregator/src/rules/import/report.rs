@@ -162,12 +162,11 @@ impl RuleImport {
 /// A rule in one line.
 fn kept(rule: &Rule) -> String {
     let quota = &rule.quota;
-    let mut text = format!("{} per {}", quota.limit, Per(quota.window));
-    let _ = write!(
-        text,
-        ", {}",
-        words::name(words::ALGORITHM, &quota.algorithm)
-    );
+    let algorithm = words::name(words::ALGORITHM, &quota.algorithm);
+    let mut text = match rule.unlimited {
+        true => "unlimited".to_owned(),
+        false => format!("{} per {}, {algorithm}", quota.limit, Per(quota.window)),
+    };
     let parts: Vec<_> = rule
         .key
         .iter()

@@ -9,9 +9,9 @@ use crate::serve::task::Checked;
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
 
-/// Adds both, if a rule applies.
+/// Adds both, if a rule applies and there is a limit.
 pub(super) fn add(headers: &mut HeaderMap, checked: &Checked) {
-    let Some(rule) = &checked.rule else {
+    let Some(rule) = checked.rule.as_ref().filter(|_| !checked.unlimited) else {
         return;
     };
     let name = quoted(rule);

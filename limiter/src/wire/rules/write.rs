@@ -39,10 +39,15 @@ impl From<&Rule> for wire::Rule {
     fn from(rule: &Rule) -> Self {
         let quota = &rule.quota;
         Self {
-            name: rule.name.clone(),
-            conditions: rule.conditions.iter().map(Into::into).collect(),
+            name: rule.identity().into_owned(),
+            tier: rule.tier.clone().unwrap_or_default(),
+            conditions: rule.all_conditions().map(Into::into).collect(),
+            tier_conditions: u32::try_from(rule.when.len()).unwrap_or(u32::MAX),
             key: rule.key.iter().map(Into::into).collect(),
-            limit: quota.limit.get(),
+            limit: match rule.unlimited {
+                true => 0,
+                false => quota.limit.get(),
+            },
             window_us: quota.window.fixed().map_or(0, Micros::get),
             window_months: quota.window.fixed().is_none().into(),
             algorithm: codes::algorithm_code(quota.algorithm),
@@ -70,10 +75,11 @@ impl From<&Rule> for wire::Rule {
 
 /// What a reader has to know so that the rule means to it what it says.
 fn requires(rule: &Rule) -> u64 {
-    match rule.quota.window.fixed() {
+    let months = match rule.quota.window.fixed() {
         Some(_) => 0,
         None => codes::MONTHS,
-    }
+    };
+    months | if rule.unlimited { codes::UNLIMITED } else { 0 }
 }
 
 impl From<&Response> for wire::Response {
