@@ -21,9 +21,10 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 
+mod crush;
 mod door;
 
-use self::door::DoorMetrics;
+use self::{crush::CrushMetrics, door::DoorMetrics};
 use super::task::Origin;
 
 type Label = [(&'static str, String); 1];
@@ -38,6 +39,7 @@ pub(super) struct Metrics {
     deltas: Counter,
     hits: Family<RuleLabels, Counter>,
     leaked: Family<RuleLabels, Counter>,
+    crush: CrushMetrics,
     checks: Family<RuleLabels, Counter>,
     adds: Adds,
     responses: Family<Label, Counter>,
@@ -122,6 +124,7 @@ impl Metrics {
                 "leaked_hits",
                 "Hits that sources admitted with nobody to ask, by rule; since this start",
             ),
+            crush: CrushMetrics::new(m),
             checks: m.of("checks", "Requests decided here, by rule and verdict"),
             adds: Adds::of(&m.of("counter_adds", "Adds to counters, by what became of them")),
             responses: m.of("http_responses", "Answers sent, by status"),
@@ -233,6 +236,7 @@ impl Metrics {
         let rules = ledger.rules();
         copy(&self.hits, &ledger.hits_by_rule(), rules);
         copy(&self.leaked, &ledger.leaked_by_rule(), rules);
+        self.crush.set(ledger.crush());
     }
 
     pub(super) fn set_snapshot_age(&self, age: Option<Duration>) {
@@ -247,8 +251,12 @@ fn copy(family: &Family<RuleLabels, Counter>, sums: &[(RuleId, u64)], rules: &Ru
         // One that is no longer among the rules has nothing but its number.
         let labels = rule.map_or_else(|| vec![("rule", format!("{id:?}"))], rule_labels);
         let counter = family.get_or_create_owned(&labels);
-        counter.inc_by(sum.saturating_sub(counter.get()));
+        raise(&counter, *sum);
     }
+}
+
+fn raise(counter: &Counter, sum: u64) {
+    counter.inc_by(sum.saturating_sub(counter.get()));
 }
 
 /// The rule's name, and its tier if it is for one.
