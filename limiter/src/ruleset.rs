@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use crate::{
     address::{self, Cidr},
     key::{CounterKey, HashSeed, RuleId},
+    list::List,
     request::{Hit, Query, Request},
     rule::Rule,
 };
@@ -34,6 +35,7 @@ pub use error::RuleSetError;
 pub use explain::{Explained, Unmet};
 use index::Index;
 pub use needs::Needs;
+use test::Test;
 
 /// The most rules that a set may hold.
 pub const RULES_MAX: usize = 10_000;
@@ -53,6 +55,7 @@ pub struct RuleSet {
     rules: Vec<Compiled>,
     ids: HashMap<RuleId, usize, RandomState>,
     index: Index,
+    lists: Vec<Arc<List>>,
 }
 
 impl RuleSet {
@@ -83,6 +86,7 @@ impl RuleSet {
             revision,
             trusted_proxies,
             index: Index::new(&rules_compiled),
+            lists: error::check_lists(&rules_compiled)?,
             domain,
             seed,
             rules: rules_compiled,
@@ -100,6 +104,7 @@ impl RuleSet {
             rules: Vec::new(),
             ids: HashMap::with_hasher(hash_state()),
             index: Index::new(&[]),
+            lists: Vec::new(),
         }
     }
 
@@ -116,6 +121,11 @@ impl RuleSet {
     /// The rules, in their order.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = &Rule> + DoubleEndedIterator {
         self.rules.iter().map(|compiled| &compiled.rule)
+    }
+
+    /// The lists that they look at, each once.
+    pub fn lists(&self) -> &[Arc<List>] {
+        &self.lists
     }
 
     /// How many rules there are.
@@ -160,6 +170,25 @@ impl RuleSet {
     pub fn by_id(&self, id: RuleId) -> Option<usize> {
         let place = *self.ids.get(&id)?;
         self.rule(place)?.is_supported().then_some(place)
+    }
+
+    /// The place of the rule of this name for whoever has the key that these values
+    /// name: for the tier that lists of keys alone say it is of, else for everybody
+    /// else.
+    pub fn for_key(&self, name: &str, values: &[&[u8]]) -> Option<usize> {
+        let base = self.by_name(name)?;
+        if self.rule(base)?.when.is_empty() {
+            return Some(base);
+        }
+        let is_of = |place: usize| {
+            self.rule(place).is_some_and(|rule| {
+                let listed = rule.listed_part();
+                let mut when = rule.when.iter().map(|one| Test::new(one, listed));
+                when.all(|test| test.is_ok_and(|test| test.holds_of_key(values)))
+            })
+        };
+        let mut tiers = self.tiers_of(name).map(|(_, place)| place);
+        Some(tiers.find(|place| is_of(*place)).unwrap_or(base))
     }
 
     /// Which counters a request spends from, and how much: one hit for each

@@ -26,6 +26,7 @@
 //! | `penalty` | 0s |
 //! | `commit` | `durable` |
 //! | `response` | 429 and a problem document |
+//! | `lists` | none: a list is a file beside this one |
 //! | `tiers`, `per_tier` | the rule is the same for everybody |
 //!
 //! In a `match` everything must hold. `any` is a list of matches of which one must
@@ -47,6 +48,7 @@ mod fields;
 mod file;
 pub mod import;
 mod key;
+mod lists;
 mod numbers;
 mod report;
 mod response;

@@ -13,6 +13,8 @@ use crate::{
     window::Window,
 };
 
+mod lists;
+
 /// A request made of what a test says of it.
 #[derive(Clone, Default)]
 struct Told {
@@ -524,7 +526,7 @@ proptest! {
             .iter()
             .enumerate()
             .filter(|(_, conditions)| {
-                let tests: Result<Vec<_>, _> = conditions.iter().map(test::Test::new).collect();
+                let tests: Result<Vec<_>, _> = conditions.iter().map(|one| test::Test::new(one, None)).collect();
                 tests.unwrap().iter().all(|test| test.holds(&request))
             })
             .map(|(place, _)| place)
