@@ -8,7 +8,8 @@
 //! about a few rules, however many there are, as long as they can be told apart.
 //!
 //! Values are compared by hash, so that a stranger may slip in now and then: rules
-//! that are found are still asked in full.
+//! that are found are still asked in full. A rule that applies to nothing is not in
+//! the tree.
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
@@ -77,8 +78,12 @@ impl Index {
             .len()
             .saturating_mul(ENTRIES_PER_RULE)
             .max(ENTRIES_LEAST);
+        let applies = |rule: &Compiled| !rule.tests.iter().any(|test| matches!(test, Test::Never));
+        let places = rules.iter().enumerate();
+        let places = places.filter(|(_, rule)| applies(rule));
+        let places = places.map(|(place, _)| place).collect();
         Self {
-            root: Node::new(rules, (0..rules.len()).collect(), DEPTH_MAX, &mut entries),
+            root: Node::new(rules, places, DEPTH_MAX, &mut entries),
         }
     }
 
