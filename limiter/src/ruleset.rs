@@ -103,7 +103,7 @@ impl RuleSet {
             seed: HashSeed::default(),
             rules: Vec::new(),
             ids: HashMap::with_hasher(hash_state()),
-            index: Index::new(&[]),
+            index: Index::default(),
             lists: Vec::new(),
         }
     }

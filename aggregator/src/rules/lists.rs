@@ -40,10 +40,13 @@ pub(super) struct Lists {
     said: HashMap<String, Rc<Raw>>,
     /// By the name in the rule file; none if it cannot be read, which has been noted.
     files: RefCell<HashMap<String, Option<Rc<Raw>>>>,
-    made: RefCell<HashMap<(String, Kind), Option<Arc<List>>>>,
+    made: RefCell<HashMap<(String, Kind), Made>>,
     /// Values of all of them.
     count: Cell<usize>,
 }
+
+/// A list as it is looked up; none if something is wrong with it, which has been noted.
+type Made = Option<Arc<List>>;
 
 /// What a list is looked up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -23,8 +23,8 @@ mod validate;
 pub use attribute::{Attribute, AttributeError, AttributeValueError};
 pub use condition::{Condition, Expect};
 pub use key_part::KeyPart;
+pub(crate) use pattern::like;
 pub use pattern::{HostPattern, PathPattern, SEGMENTS_MAX};
-pub(crate) use pattern::{first_segment, like};
 pub use response::Response;
 pub use validate::{
     CONDITIONS_ALL_MAX, CONDITIONS_MAX, HITS_MAX, HOLD_MAX, KEY_PARTS_MAX, NESTING_MAX, RuleError,
