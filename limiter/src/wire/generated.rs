@@ -515,10 +515,7 @@ pub struct Header {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Condition {
-    #[prost(
-        oneof = "condition::Kind",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14"
-    )]
+    #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14")]
     pub kind: ::core::option::Option<condition::Kind>,
 }
 /// Nested message and enum types in `Condition`.
