@@ -146,7 +146,7 @@ impl Ledger {
             window: 0,
             keys: Vec::from(hit.key.to_bytes()).into(),
             hits: Vec::from([hit.cost]),
-            leaked: Vec::new(),
+            ..CountGroup::default()
         };
         let batch = Batch {
             partition: hit.key.partition(),

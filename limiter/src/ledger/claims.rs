@@ -34,7 +34,7 @@ pub(super) fn validate(request: &SyncRequest) -> Result<(), SyncError> {
             return Err(error(0, "there is no such partition"));
         }
         for (place, group) in batch.groups.iter().enumerate() {
-            let columns = [&group.hits, &group.leaked];
+            let columns = [&group.hits, &group.leaked, &group.returned];
             fits(&group.keys, &columns).map_err(|what| error(place, what))?;
             if keys(&group.keys).any(|key| key.partition() != batch.partition) {
                 return Err(error(place, "a key belongs to another partition"));

@@ -37,14 +37,23 @@ pub(super) struct Mark {
     pub(super) heard: Timestamp,
 }
 
+/// What a rule has come to since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Book {
+    /// Hits counted.
+    pub(super) hits: u64,
+    /// Of those, hits given back.
+    pub(super) returned: u64,
+}
+
 /// One partition of the books.
 pub(super) struct Shard {
     /// The position of the last record it has taken in.
     pub(super) contains: u64,
     slots: HashTable<Slot>,
     pub(super) marks: HashMap<u64, Mark, RandomState>,
-    /// Hits by rule since the beginning.
-    pub(super) books: HashMap<RuleId, u64, RandomState>,
+    /// What each rule has come to since the beginning.
+    pub(super) books: HashMap<RuleId, Book, RandomState>,
     pub(super) loans: Loans,
     hash: RandomState,
 }
@@ -108,12 +117,9 @@ impl Shard {
 
     fn count_group(&mut self, group: &CountGroup, kinds: &Kinds, now: Timestamp) {
         let rule = RuleId(group.rule);
-        let sum = group
-            .hits
-            .iter()
-            .fold(0_u64, |sum, hits| sum.saturating_add(*hits));
-        let book = self.books.entry(rule).or_insert(0);
-        *book = book.saturating_add(sum);
+        let book = self.books.entry(rule).or_default();
+        book.hits = book.hits.saturating_add(sum(&group.hits));
+        book.returned = book.returned.saturating_add(sum(&group.returned));
         let Some((index, kind)) = kinds
             .of_rule(rule)
             .and_then(|(index, _)| Some((index, kinds.get(index)?)))
@@ -129,6 +135,12 @@ impl Shard {
             let count = self.slot(key, index);
             count.add_late(&kind.quota, window, hits.saturating_sub(leaked), now);
             count.add_leaked(&kind.quota, window, leaked, now);
+        }
+        // A key may stand twice in a group: what is given back has been counted then.
+        let returned = keys(&group.keys).zip(&group.returned);
+        for (key, hits) in returned.filter(|(_, hits)| **hits > 0) {
+            let count = self.slot(key, index);
+            count.give_back(&kind.quota, window, *hits, now);
         }
     }
 
@@ -215,6 +227,11 @@ impl Shard {
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
+}
+
+fn sum(column: &[u64]) -> u64 {
+    let add = |sum: u64, hits: &u64| sum.saturating_add(*hits);
+    column.iter().fold(0, add)
 }
 
 /// The keys of a column: sixteen bytes each.

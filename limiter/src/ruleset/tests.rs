@@ -375,7 +375,7 @@ fn a_rule_keeps_its_counts_when_anything_but_its_identity_changes() {
         name: "x-key".into(),
         expect: Expect::Present,
     }];
-    kept.cost = 2;
+    kept.cost = 2.into();
     assert_eq!(key(kept, &request), before);
 
     let quotas = [
@@ -433,7 +433,7 @@ fn rules_that_make_no_set_say_why() {
     assert_eq!(twice.to_string(), "two rules are called a");
 
     let costless = wrong(vec![Rule {
-        cost: 0,
+        cost: 0.into(),
         ..rule("a")
     }]);
     assert_eq!(costless.to_string(), "rule 0 (a) cannot be enforced");
