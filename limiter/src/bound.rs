@@ -250,7 +250,10 @@ mod tests {
             rule
         });
         let over = rule.map(|rule| Over::of(&rule, fleet(20)));
-        assert_eq!(over.map(|over| (over.responses, over.hits())), Some((400, 400)));
+        assert_eq!(
+            over.map(|over| (over.responses, over.hits())),
+            Some((400, 400))
+        );
     }
 
     #[test]

@@ -98,7 +98,7 @@ fn changes(chance: &mut Chance, setup: &mut Setup, duration_s: f64) {
                 .one_of(&[1, 20, 500, 5_000])
                 .try_into()
                 .unwrap_or(rule.quota.limit);
-            rule.cost = rule.cost.min(rule.quota.capacity());
+            rule.cost = rule.cost.most_upfront().min(rule.quota.capacity()).into();
         }
         setup.changes.push((at, rules));
     }
@@ -149,7 +149,7 @@ fn rule(chance: &mut Chance, place: usize) -> Option<Rule> {
     if chance.hits(0.1) {
         rule.penalty = Micros::from_millis(chance.one_of(&[100, 5_000]));
     }
-    rule.cost = chance.one_of(&[1, 1, 1, 2, 5]).min(quota.capacity());
+    rule.cost = chance.one_of(&[1, 1, 1, 2, 5]).min(quota.capacity()).into();
     rule.tolerance_ppm = chance.one_of(&[0, 20_000, 20_000, 100_000]);
     rule.hold = Micros::from_millis(chance.one_of(&[0, 5, 5, 50]));
     Some(rule)

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::{
     conditions,
+    cost::{self, CostSaid},
     file::RuleFile,
     key,
     numbers::{Percent, Written},
@@ -50,8 +51,11 @@ pub struct RuleReport {
     /// What a full token bucket holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u64>,
-    /// Hits that one request spends.
-    pub cost: u64,
+    /// What one request spends.
+    pub cost: CostSaid,
+    /// Statuses of a response for which its request has spent nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refund: Vec<String>,
     /// Whether a denied request spends, too.
     pub count_denied: bool,
     /// Among whom the limit is shared.
@@ -77,6 +81,8 @@ pub struct RuleReport {
     /// What a denied client is answered, if the rule says so itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
+    /// Which headers tell a client of its quota, and when.
+    pub ratelimit_headers: String,
     /// The most that is admitted of one key in one window.
     pub bound: Bound,
     /// Questions to the region per hundred requests for a key whose traffic is
@@ -119,7 +125,7 @@ impl RuleReport {
     /// Puts a rule in words.
     pub fn of(rule: &Rule, fleet: Fleet) -> Self {
         let quota = &rule.quota;
-        let cost = Cost::of(rule, fleet, AT_THE_LIMIT);
+        let asking = Cost::of(rule, fleet, AT_THE_LIMIT);
         Self {
             name: rule.name.clone(),
             r#match: rule
@@ -136,7 +142,8 @@ impl RuleReport {
             window: Written(quota.window.length()).to_string(),
             algorithm: words::name(words::ALGORITHM, &quota.algorithm),
             burst: (quota.algorithm == Algorithm::TokenBucket).then(|| quota.capacity()),
-            cost: rule.cost,
+            cost: CostSaid::of(&rule.cost),
+            refund: cost::statuses(&rule.refund),
             count_denied: rule.count_denied,
             scope: words::name(words::SCOPE, &rule.scope),
             consistency: words::name(words::CONSISTENCY, &rule.consistency),
@@ -149,9 +156,10 @@ impl RuleReport {
             penalty: Written(rule.penalty).to_string(),
             commit: words::name(words::COMMIT, &rule.commit),
             response: rule.response.as_ref().map(response::words),
+            ratelimit_headers: cost::headers_said(rule.quota_headers),
             bound: Bound::of(rule, fleet),
-            asks_percent: percent(cost.asks_ppm),
-            held_percent: percent(cost.held_ppm),
+            asks_percent: percent(asking.asks_ppm),
+            held_percent: percent(asking.held_ppm),
         }
     }
 }

@@ -34,6 +34,7 @@ pub(super) struct Metrics {
     batches: Family<Label, Counter>,
     deltas: Counter,
     hits: Family<Label, Counter>,
+    returned: Family<Label, Counter>,
     leaked: Family<Label, Counter>,
     checks: Family<Labels2, Counter>,
     adds: Adds,
@@ -114,6 +115,10 @@ impl Metrics {
             hits: m.of(
                 "hits",
                 "Hits counted since the beginning, by rule; on record",
+            ),
+            returned: m.of(
+                "returned_hits",
+                "Of those, hits given back because of the response, by rule; on record",
             ),
             leaked: m.of(
                 "leaked_hits",
@@ -228,6 +233,7 @@ impl Metrics {
     pub(super) fn set_books(&self, ledger: &Ledger) {
         let rules = ledger.rules();
         copy(&self.hits, &ledger.hits_by_rule(), rules);
+        copy(&self.returned, &ledger.returned_by_rule(), rules);
         copy(&self.leaked, &ledger.leaked_by_rule(), rules);
     }
 

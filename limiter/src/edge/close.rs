@@ -14,12 +14,7 @@ use alloc::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{
-    Limiter,
-    entry::Entry,
-    outbox::Delta,
-    table::Slot,
-};
+use super::{Limiter, entry::Entry, outbox::Delta, table::Slot};
 use crate::{
     request::{Hit, Query},
     rule::{Rule, Scope},
@@ -116,7 +111,10 @@ impl Limiter {
             return Some(rule);
         }
         let place = self.rules.by_id(open.rules.id(rule)?)?;
-        let (old, new) = (&open.rules.rule(rule)?.quota, &self.rules.rule(place)?.quota);
+        let (old, new) = (
+            &open.rules.rule(rule)?.quota,
+            &self.rules.rule(place)?.quota,
+        );
         let same = old.window == new.window && old.algorithm == new.algorithm;
         same.then_some(place)
     }
@@ -138,8 +136,7 @@ impl Limiter {
         let slot = self.table.find_or_insert(hit.key, self.turn, now, || {
             Entry::new(hit.key, id, place, shared)
         });
-        let Some((slot, entry)) =
-            slot.and_then(|slot| Some((slot, self.table.get_mut(slot)?)))
+        let Some((slot, entry)) = slot.and_then(|slot| Some((slot, self.table.get_mut(slot)?)))
         else {
             let lost = if shared { more } else { 0 };
             self.stats.untracked = self.stats.untracked.saturating_add(lost);
@@ -171,7 +168,9 @@ impl Limiter {
                 } else {
                     window
                 };
-                entry.local.give_back(&own_quota(rule), local, back, region_now);
+                entry
+                    .local
+                    .give_back(&own_quota(rule), local, back, region_now);
                 entry.return_hits(window, back, window == present)
             }
             None if rule.scope == Scope::Pop => 0,

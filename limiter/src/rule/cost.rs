@@ -164,7 +164,10 @@ mod tests {
         }
         assert_eq!(of(b"\xff"), 3);
         assert_eq!(cost.of_response(None), Some(3));
-        assert_eq!((of(b"0"), of(b" 7 "), of(b"100"), of(b"101")), (0, 7, 100, 100));
+        assert_eq!(
+            (of(b"0"), of(b" 7 "), of(b"100"), of(b"101")),
+            (0, 7, 100, 100)
+        );
         assert_eq!(of(&[b'9'; 4_096]), 100, "more than any number can hold");
         assert_eq!((cost.most(), cost.most_upfront()), (100, 2));
     }

@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-
 use super::RuleError;
 
 /// The most of them that a rule may list.
@@ -32,7 +31,10 @@ impl StatusMatch {
             Some(class) => Self::Class(class.parse().ok()?),
             None => Self::One(text.parse().ok()?),
         };
-        let canonical = text.bytes().next().is_some_and(|first| first.is_ascii_digit());
+        let canonical = text
+            .bytes()
+            .next()
+            .is_some_and(|first| first.is_ascii_digit());
         (found.is_valid() && canonical).then_some(found)
     }
 

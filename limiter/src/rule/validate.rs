@@ -3,8 +3,8 @@
 use alloc::{string::String, vec::Vec};
 
 use super::{
-    Condition, Expect, HostPattern, KeyPart, PathPattern, REFUNDS_MAX, Rule, refund, response::ResponseError, text,
-    text::TextError,
+    Condition, Expect, HostPattern, KeyPart, PathPattern, REFUNDS_MAX, Rule, refund,
+    response::ResponseError, text, text::TextError,
 };
 use crate::time::Micros;
 

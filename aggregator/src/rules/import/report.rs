@@ -13,7 +13,9 @@ use limiter::{
 };
 use serde::Serialize;
 
-use crate::rules::{at::At, conditions, diagnostic::Place, key, numbers::Written, response, words};
+use crate::rules::{
+    CostSaid, at::At, conditions, diagnostic::Place, key, numbers::Written, response, words,
+};
 
 /// How much of a rule was kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -169,8 +171,14 @@ fn kept(rule: &Rule) -> String {
     if !parts.is_empty() {
         let _ = write!(text, ", for each {}", parts.join(", "));
     }
-    if rule.cost != 1 {
-        let _ = write!(text, ", {} a request", rule.cost);
+    match CostSaid::of(&rule.cost) {
+        CostSaid::Hits(1) => {}
+        CostSaid::Hits(cost) => {
+            let _ = write!(text, ", {cost} a request");
+        }
+        CostSaid::Words(words) => {
+            let _ = write!(text, ", a request spends {words}");
+        }
     }
     if rule.penalty > Micros::ZERO {
         let _ = write!(text, ", then denied for {}", Written(rule.penalty));

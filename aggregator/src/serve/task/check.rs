@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use limiter::{
     decision::{Decision, Tier, Verdict},
     request::{Hit, Query},
-    rule::Commit,
+    rule::{Commit, Cost},
     ruleset::RuleSet,
     time::Micros,
 };
@@ -129,12 +129,21 @@ fn resolve(rules: &Arc<RuleSet>, check: &Check) -> Result<Query, Refusal> {
     let hit = Hit {
         rule: place,
         key,
-        cost: cost.unwrap_or(rule.cost),
+        cost: cost.unwrap_or_else(|| unasked(&rule.cost)),
     };
     Ok(Query {
         rules: Arc::clone(rules),
         hits: smallvec![hit],
     })
+}
+
+/// What a check spends that does not say how much: no request is there whose header
+/// would say it, nor a response.
+fn unasked(cost: &Cost) -> u64 {
+    match cost {
+        Cost::RequestHeader { default, .. } => (*default).max(1),
+        cost => cost.most_upfront(),
+    }
 }
 
 #[cfg(test)]
