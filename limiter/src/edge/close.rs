@@ -39,6 +39,13 @@ pub struct Open {
     spent: SmallVec<[Spent; 2]>,
 }
 
+impl Open {
+    /// What it has spent under those rules.
+    pub fn hits(&self) -> impl Iterator<Item = &Hit> {
+        self.spent.iter().map(|spent| &spent.hit)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Spent {
     hit: Hit,

@@ -175,9 +175,10 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
     let cost = wanted.div_ceil(HIT).max(1);
     let limit = quota.limit.get();
     let left = quota.window.reset_after(now);
+    let room = count.room_micro(quota, now);
     State {
-        room: count.room_micro(quota, now),
-        freed: count.freed_per_second(quota, now),
+        room,
+        freed: freed(rule, count, room, now),
         wait: count.retry_after(quota, cost, now).unwrap_or(left),
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
         limit_rate: share(limit, 1_000_000_000_000, quota.window.length().get()),
@@ -188,6 +189,19 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
             .then_some(quota.capacity().saturating_mul(HIT)),
         interval: quota.report_interval().unwrap_or(FLUSH).min(FLUSH),
         reserve: 0,
+    }
+}
+
+/// What becomes free each second and may be lent: where responses have cost more than
+/// there was, they are to be worked off first.
+fn freed(rule: &Rule, count: &Count, room: i64, now: Timestamp) -> u64 {
+    let freed = count.freed_per_second(&rule.quota, now);
+    match rule.cost.response_header() {
+        None => freed,
+        Some(_) => {
+            let overspent = room.min(0).unsigned_abs();
+            freed.saturating_sub(share(overspent, 1_000_000, lend::TTL_SCARCE.get()))
+        }
     }
 }
 
