@@ -6,6 +6,7 @@
 //! | `request` | a request as the rules see it, fetched from the host as needed |
 //! | `pairs` | header lists in the proxy-wasm encoding |
 //! | `refusal` | what a client is told that has to wait |
+//! | `explain` | why a request was decided as it was, for those who ask |
 //! | `config` | the settings of one filter |
 //! | `metrics` | what is counted, until the host is told |
 //! | `envoy` | the adapter for Envoy: bytes between it and the above |
@@ -16,6 +17,7 @@
 pub mod config;
 #[cfg(all(feature = "envoy", target_arch = "wasm32"))]
 mod envoy;
+pub mod explain;
 pub mod metrics;
 pub mod pairs;
 pub mod refusal;

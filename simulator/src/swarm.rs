@@ -135,8 +135,14 @@ fn responses(chance: &mut Chance, setup: &mut Setup) {
         cost_max: chance.one_of(&[0, 0, 1, 5, 60]),
     };
     setup.responses = Some(manner);
-    for rule in &mut setup.rules {
-        if chance.hits(0.7) {
+    let later = setup.changes.iter_mut().map(|(_, rules)| rules);
+    let mut revisions: Vec<_> = std::iter::once(&mut setup.rules).chain(later).collect();
+    let rules = revisions.first().map_or(0, |rules| rules.len());
+    for place in (0..rules).filter(|_| chance.hits(0.7)) {
+        for rule in revisions
+            .iter_mut()
+            .filter_map(|rules| rules.get_mut(place))
+        {
             manner.heed(rule);
         }
     }

@@ -63,6 +63,8 @@ pub(super) struct Lease {
     pub(super) remaining: u64,
     /// When the whole limit is there again, as last told.
     pub(super) resets: Timestamp,
+    /// Before then the books have no room for a request, as last told.
+    pub(super) retry: Timestamp,
 }
 
 /// Hits admitted and not yet acknowledged.

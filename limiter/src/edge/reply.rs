@@ -113,6 +113,7 @@ impl Limiter {
                 share: value(&group.share_micro),
                 remaining: value(&group.remaining).saturating_sub(spent),
                 resets: until(&group.reset_ms),
+                retry: until(&group.retry_ms),
             };
             if value(&group.penalty_ms) > 0 {
                 entry.penalty_until = until(&group.penalty_ms);

@@ -13,7 +13,7 @@ use crate::{
     count::Count,
     key::{CounterKey, PARTITIONS, RuleId},
     quota::Algorithm,
-    rule::{Consistency, Rule},
+    rule::{Consistency, Cost, Rule},
     time::{Micros, Timestamp},
     wire::{ClaimGroup, LeaseGroup, SyncRequest},
 };
@@ -106,8 +106,10 @@ impl Ledger {
                 }
             }
             lease.keys = answered.into();
-            if lease.penalty_ms.iter().all(|penalty| *penalty == 0) {
-                lease.penalty_ms.clear();
+            for column in [&mut lease.penalty_ms, &mut lease.retry_ms] {
+                if column.iter().all(|value| *value == 0) {
+                    column.clear();
+                }
             }
             leases.push(lease);
         }
@@ -221,6 +223,15 @@ fn claim(request: &SyncRequest, group: &ClaimGroup, place: usize) -> Claim {
     }
 }
 
+/// What requests under a rule cost at the least, as far as it says.
+const fn usual_cost(rule: &Rule) -> u64 {
+    match rule.cost {
+        Cost::Fixed(cost) => cost,
+        Cost::ResponseHeader { upfront, .. } => upfront,
+        Cost::RequestHeader { .. } => 1,
+    }
+}
+
 fn push(
     lease: &mut LeaseGroup,
     terms: &Terms,
@@ -238,6 +249,9 @@ fn push(
     let unreported = claim.unreported / HIT;
     let remaining = count.remaining(&rule.quota, now).saturating_sub(unreported);
     lease.remaining.push(remaining);
+    let retry = count.retry_after(&rule.quota, usual_cost(rule), now);
+    let retry = retry.unwrap_or_default().as_millis_ceil();
+    lease.retry_ms.push(retry);
     lease
         .reset_ms
         .push(count.reset_after(&rule.quota, now).as_millis_ceil());

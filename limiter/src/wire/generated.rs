@@ -218,6 +218,10 @@ pub struct LeaseGroup {
     /// the rule has a penalty for that.
     #[prost(uint64, repeated, tag = "10")]
     pub penalty_ms: ::prost::alloc::vec::Vec<u64>,
+    /// Milliseconds until a request could be admitted if nobody else came; 0: there is
+    /// room for one.
+    #[prost(uint64, repeated, tag = "11")]
+    pub retry_ms: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RuleSet {
