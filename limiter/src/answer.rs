@@ -52,9 +52,14 @@ pub fn denied(rule: &Rule, decision: &Decision, add: &mut dyn FnMut(&'static str
 /// Tells a client that was allowed, if the rule says so.
 pub fn allowed(rule: &Rule, decision: &Decision, add: &mut dyn FnMut(&'static str, String)) {
     if rule.quota_headers.on_allowed() {
-        let reset = decision.reset_after.as_secs_ceil();
-        quota(rule, decision, Some(reset), add);
+        told(rule, decision, add);
     }
+}
+
+/// Tells a client that was allowed, whenever the rule says so.
+pub fn told(rule: &Rule, decision: &Decision, add: &mut dyn FnMut(&'static str, String)) {
+    let reset = decision.reset_after.as_secs_ceil();
+    quota(rule, decision, Some(reset), add);
 }
 
 fn quota(

@@ -75,17 +75,15 @@ impl Task {
             Verdict::Deny(decision) => (false, decision),
             Verdict::Pass | Verdict::Hold { .. } => (true, NO_RULE),
         };
-        let rule = query.rules.rule(decision.rule);
-        if let Some(rule) = rule {
-            self.metrics.count_check(&rule.name, allowed);
-        }
         let checked = Checked {
-            rule: rule.map(|rule| rule.name.clone()),
-            window_us: rule.map_or(0, |rule| rule.quota.window.length().get()),
+            rules: Arc::clone(&query.rules),
             now,
             allowed,
             decision,
         };
+        if let Some(rule) = checked.rule_name() {
+            self.metrics.count_check(rule, allowed);
+        }
         let rests_on = self.checked_rests_on(&query);
         self.answer(rests_on, checked, answer, Some(permit));
         Ok(())

@@ -1,11 +1,14 @@
 //! What the ledger's task is asked, and what it answers.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use limiter::{
     counter::AddError,
     decision::Decision,
     ledger::SyncError,
+    rule::Rule,
+    ruleset::RuleSet,
     time::Timestamp,
     wire::{SyncReply, SyncRequest},
 };
@@ -92,16 +95,26 @@ pub(in crate::serve) enum Check {
 /// A request that was decided.
 #[derive(Clone, Debug)]
 pub(in crate::serve) struct Checked {
-    /// The rule that was decisive; none if none applies.
-    pub(in crate::serve) rule: Option<String>,
-    /// Its window in microseconds.
-    pub(in crate::serve) window_us: u64,
+    /// The rules that it was decided by.
+    pub(in crate::serve) rules: Arc<RuleSet>,
     /// When, by the region's clock.
     pub(in crate::serve) now: Timestamp,
     /// Whether it is allowed.
     pub(in crate::serve) allowed: bool,
     /// The numbers behind it.
     pub(in crate::serve) decision: Decision,
+}
+
+impl Checked {
+    /// The rule that was decisive; none if none applies.
+    pub(in crate::serve) fn rule(&self) -> Option<&Rule> {
+        self.rules.rule(self.decision.rule)
+    }
+
+    /// What it is called.
+    pub(in crate::serve) fn rule_name(&self) -> Option<&str> {
+        self.rule().map(|rule| &*rule.name)
+    }
 }
 
 /// Why a request was not answered as asked.
