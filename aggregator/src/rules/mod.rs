@@ -40,6 +40,7 @@
 //! lower case, since they have none.
 
 mod at;
+mod attributes;
 mod check;
 mod conditions;
 mod cost;

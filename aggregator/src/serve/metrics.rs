@@ -20,9 +20,10 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 
+mod crush;
 mod door;
 
-use self::door::DoorMetrics;
+use self::{crush::CrushMetrics, door::DoorMetrics};
 use super::task::Origin;
 
 type Label = [(&'static str, String); 1];
@@ -36,6 +37,7 @@ pub(super) struct Metrics {
     hits: Family<Label, Counter>,
     returned: Family<Label, Counter>,
     leaked: Family<Label, Counter>,
+    crush: CrushMetrics,
     checks: Family<Labels2, Counter>,
     adds: Adds,
     responses: Family<Label, Counter>,
@@ -124,6 +126,7 @@ impl Metrics {
                 "leaked_hits",
                 "Hits that sources admitted with nobody to ask, by rule; since this start",
             ),
+            crush: CrushMetrics::new(m),
             checks: m.of("checks", "Requests decided here, by rule and verdict"),
             adds: Adds::of(&m.of("counter_adds", "Adds to counters, by what became of them")),
             responses: m.of("http_responses", "Answers sent, by status"),
@@ -235,6 +238,7 @@ impl Metrics {
         copy(&self.hits, &ledger.hits_by_rule(), rules);
         copy(&self.returned, &ledger.returned_by_rule(), rules);
         copy(&self.leaked, &ledger.leaked_by_rule(), rules);
+        self.crush.set(ledger.crush());
     }
 
     pub(super) fn set_snapshot_age(&self, age: Option<Duration>) {
@@ -246,8 +250,12 @@ impl Metrics {
 fn copy(family: &Family<Label, Counter>, sums: &[(RuleId, u64)], rules: &RuleSet) {
     for (rule, sum) in sums {
         let counter = family.get_or_create_owned(&[("rule", rule_name(rules, *rule))]);
-        counter.inc_by(sum.saturating_sub(counter.get()));
+        raise(&counter, *sum);
     }
+}
+
+fn raise(counter: &Counter, sum: u64) {
+    counter.inc_by(sum.saturating_sub(counter.get()));
 }
 
 /// The rule's name; its identity, if it is no longer among the rules.

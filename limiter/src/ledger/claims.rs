@@ -7,6 +7,7 @@ use super::{
     fair::share,
     lend::{self, HIT, Own, State, Terms},
     loan::Claim,
+    loans::KeyLoans,
     shard::keys,
 };
 use crate::{
@@ -126,9 +127,13 @@ impl Ledger {
     ) -> Option<(Count, Terms)> {
         let shard = self.shards.get_mut(key.partition() as usize)?;
         let count = shard.count_of(key);
-        let loans = shard.loans.of(key);
+        let mut aside = KeyLoans::default();
+        let (loans, on_record) = match shard.loans.of(key) {
+            Some(loans) => (loans, true),
+            None => (&mut aside, false),
+        };
         let punished_anew = claim.exceeded && loans.punish(rule.penalty, now);
-        if punished_anew && loans.note_crowd(now) {
+        if punished_anew && on_record && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         let penalty = loans.punished(rule.penalty, now);
@@ -141,7 +146,8 @@ impl Ledger {
         let (lent, covered) = loans.lent_and_covered(state.freed, now);
         let quota = &rule.quota;
         let reserve = crowd::reserve(quota, sources, self.sources.impatient());
-        if crowd::is_crowded(quota, state.room, lent, covered, reserve) && loans.note_crowd(now) {
+        let is_crowded = crowd::is_crowded(quota, state.room, lent, covered, reserve);
+        if is_crowded && on_record && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         if !loans.is_known_crowded(now) {
@@ -152,7 +158,7 @@ impl Ledger {
         let terms = loans.answer(claim, state.freed, now, |standing| {
             if penalty > Micros::ZERO {
                 lend::punished(&state, standing, penalty)
-            } else if rule.consistency == Consistency::Exact {
+            } else if rule.consistency == Consistency::Exact || !on_record {
                 lend::exact(&state, standing, &own)
             } else {
                 lend::terms(&state, standing, &own)

@@ -12,7 +12,8 @@ use prost::Message;
 
 use super::{
     kind::{Kind, KindIndex, Kinds},
-    shard::{Book, Mark, Shard, Slot},
+    shard::{Book, Mark, Shard},
+    slots::Slot,
 };
 use crate::{
     count::Count,
@@ -105,7 +106,7 @@ pub(super) fn write(
         slots: Vec::new(),
         rules,
     };
-    for slot in shard.slots() {
+    for slot in shard.slots.iter() {
         chunk.slots.extend_from_slice(&slot.key.to_bytes());
         chunk.slots.extend_from_slice(&slot.kind.0.to_be_bytes());
         for word in slot.count.to_words() {
@@ -141,7 +142,9 @@ pub(super) fn read(
         return Err("a snapshot slot is cut short");
     }
     for bytes in slots {
-        shard.put(slot(bytes, &met).ok_or("a snapshot slot names no kind")?);
+        shard
+            .slots
+            .put(slot(bytes, &met).ok_or("a snapshot slot names no kind")?);
     }
     for entry in chunk.marks {
         let mark = Mark {

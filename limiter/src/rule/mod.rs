@@ -11,6 +11,7 @@ use crate::{
     window::Window,
 };
 
+mod attribute;
 mod condition;
 mod cost;
 mod key_part;
@@ -21,6 +22,7 @@ pub mod response;
 pub mod text;
 mod validate;
 
+pub use attribute::{Attribute, AttributeError, AttributeValueError};
 pub use condition::{Condition, Expect};
 pub use cost::Cost;
 pub use key_part::KeyPart;

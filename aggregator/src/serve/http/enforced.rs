@@ -5,10 +5,7 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use limiter::{
-    answer,
-    rule::response,
-};
+use limiter::{answer, rule::response};
 use serde_json::json;
 
 use super::problem::Problem;
