@@ -7,6 +7,7 @@
 //! | `claims` | claims of a token, by name |
 //! | `pairs` | header lists in the proxy-wasm encoding |
 //! | `refusal` | what a client is told that has to wait |
+//! | `explain` | why a request was decided as it was, for those who ask |
 //! | `config` | the settings of one filter |
 //! | `metrics` | what is counted, until the host is told |
 //! | `envoy` | the adapter for Envoy: bytes between it and the above |
@@ -18,6 +19,7 @@ pub mod claims;
 pub mod config;
 #[cfg(all(feature = "envoy", target_arch = "wasm32"))]
 mod envoy;
+pub mod explain;
 pub mod metrics;
 pub mod pairs;
 pub mod refusal;

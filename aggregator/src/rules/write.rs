@@ -11,7 +11,7 @@ use limiter::{
 };
 
 use super::{
-    key,
+    cost, key,
     numbers::{Per, Percent, Written},
     words,
 };
@@ -81,7 +81,10 @@ fn lines(rule: &Rule) -> Vec<String> {
             lines.push(format!("{name}: {value}"));
         }
     };
-    unless(rule.cost == plain.cost, "cost", &rule.cost);
+    unless(rule.cost == plain.cost, "cost", &cost::written(&rule.cost));
+    let statuses = cost::statuses(&rule.refund).join(", ");
+    let refund = format!("{{ status: [{statuses}] }}");
+    unless(rule.refund.is_empty(), "refund", &refund);
     unless(!rule.count_denied, "count_denied", &true);
     let scope = words::name(words::SCOPE, &rule.scope);
     unless(rule.scope == plain.scope, "scope", &scope);
@@ -112,6 +115,11 @@ fn lines(rule: &Rule) -> Vec<String> {
         rule.penalty == plain.penalty,
         "penalty",
         &Written(rule.penalty),
+    );
+    unless(
+        rule.quota_headers == plain.quota_headers,
+        "ratelimit_headers",
+        &cost::written_headers(rule.quota_headers),
     );
     let commit = words::name(words::COMMIT, &rule.commit);
     unless(rule.commit == plain.commit, "commit", &commit);
@@ -338,7 +346,10 @@ impl fmt::Display for Flow {
 mod tests {
     use limiter::{
         quota::Quota,
-        rule::{Action, Commit, Consistency, Fallback, KeyPart, OnFailure, Scope, response::Body},
+        rule::{
+            Action, Commit, Consistency, Cost, Fallback, HeaderForm, KeyPart, OnFailure,
+            QuotaHeaders, Scope, StatusMatch, TellWhen, response::Body,
+        },
         time::Micros,
         window::Window,
     };
@@ -424,7 +435,17 @@ mod tests {
             let full = Rule {
                 conditions: in_order(conditions),
                 key: key.into(),
-                cost: 3,
+                cost: Cost::ResponseHeader {
+                    name: "x-cost".into(),
+                    max: 9,
+                    upfront: 3,
+                    default: 0,
+                },
+                refund: vec![StatusMatch::One(404), StatusMatch::Class(5)],
+                quota_headers: QuotaHeaders {
+                    form: HeaderForm::Both,
+                    when: TellWhen::Always,
+                },
                 count_denied: true,
                 scope: Scope::Global,
                 consistency: Consistency::Exact,

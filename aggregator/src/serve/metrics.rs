@@ -38,6 +38,7 @@ pub(super) struct Metrics {
     batches: Family<Label, Counter>,
     deltas: Counter,
     hits: Family<RuleLabels, Counter>,
+    returned: Family<RuleLabels, Counter>,
     leaked: Family<RuleLabels, Counter>,
     crush: CrushMetrics,
     checks: Family<RuleLabels, Counter>,
@@ -119,6 +120,10 @@ impl Metrics {
             hits: m.of(
                 "hits",
                 "Hits counted since the beginning, by rule; on record",
+            ),
+            returned: m.of(
+                "returned_hits",
+                "Of those, hits given back because of the response, by rule; on record",
             ),
             leaked: m.of(
                 "leaked_hits",
@@ -235,6 +240,7 @@ impl Metrics {
     pub(super) fn set_books(&self, ledger: &Ledger) {
         let rules = ledger.rules();
         copy(&self.hits, &ledger.hits_by_rule(), rules);
+        copy(&self.returned, &ledger.returned_by_rule(), rules);
         copy(&self.leaked, &ledger.leaked_by_rule(), rules);
         self.crush.set(ledger.crush());
     }

@@ -63,6 +63,8 @@ pub(super) struct Lease {
     pub(super) remaining: u64,
     /// When the whole limit is there again, as last told.
     pub(super) resets: Timestamp,
+    /// Before then the books have no room for a request, as last told.
+    pub(super) retry: Timestamp,
 }
 
 /// Hits admitted and not yet acknowledged.
@@ -73,6 +75,9 @@ pub(super) struct Report {
     pub(super) window: WindowIndex,
     /// Of `pending`: admitted because nobody could be asked.
     pub(super) leaked: u64,
+    /// Hits of that window that were reported, are given back, and are in no batch
+    /// as such yet.
+    pub(super) returned: u64,
     /// All of them, in a batch or not.
     pub(super) unacked: u64,
     /// Of `unacked`: in a batch of this message.
@@ -99,8 +104,10 @@ pub(super) struct Claim {
     pub(super) waiting: u64,
     /// Whether the limit was found exceeded, if that has a penalty.
     pub(super) exceeded: bool,
-    /// Tokens spent since.
+    /// Tokens spent since; negative if more were given back.
     pub(super) spent: i64,
+    /// Tokens that responses have cost since, beyond what was in hand.
+    pub(super) overspent: i64,
     /// Whether the key is in the list of those to be claimed at once.
     pub(super) asking: bool,
     /// Whether it is in the list of those to be claimed with the next flush.
@@ -143,7 +150,7 @@ impl Entry {
         let claimed = self.claim.dirty || self.claim.asking || self.claim.open;
         let over = now < self.lease.quiet || (self.lease.share > 0 && self.lease.is_live(now));
         let punished = now < self.penalty_until;
-        self.turn != turn && self.report.unacked == 0 && !claimed && !over && !punished
+        self.turn != turn && self.report.is_empty() && !claimed && !over && !punished
     }
 
     /// Notes admitted hits for the next batch. If they belong to another window
@@ -181,10 +188,67 @@ impl Entry {
             window: report.window,
             hits: report.pending,
             leaked: report.leaked,
+            returned: report.returned,
         };
         report.pending = 0;
         report.leaked = 0;
-        (delta.hits > 0).then_some(delta)
+        report.returned = 0;
+        (delta.hits > 0 || delta.returned > 0).then_some(delta)
+    }
+
+    /// Takes back hits that were counted in `window`. What is in no batch yet never
+    /// was, and the tokens for it are in hand again, if that is the `present` window.
+    /// Returns what is to stand in a report alone: those of another window than the
+    /// one that is being reported.
+    pub(super) fn return_hits(&mut self, window: WindowIndex, hits: u64, present: bool) -> u64 {
+        if !self.shared {
+            return 0;
+        }
+        if present {
+            self.lease.remaining = self.lease.remaining.saturating_add(hits);
+        }
+        let report = &mut self.report;
+        if report.window != window {
+            return hits;
+        }
+        // What has leaked has been told to have.
+        let undone = hits.min(report.pending.saturating_sub(report.leaked));
+        report.pending = report.pending.saturating_sub(undone);
+        report.unacked = report.unacked.saturating_sub(undone);
+        report.returned = report.returned.saturating_add(hits.saturating_sub(undone));
+        if present {
+            let tokens = tokens(undone);
+            self.lease.tokens = self.lease.tokens.saturating_add(tokens);
+            self.claim.spent = self.claim.spent.saturating_sub(tokens);
+        }
+        0
+    }
+
+    /// Takes in what a response has cost beyond what its request had spent.
+    pub(super) fn overspend(&mut self, hits: u64) {
+        let cost = tokens(hits);
+        let in_hand = self.lease.tokens.clamp(0, cost);
+        self.lease.tokens = self.lease.tokens.saturating_sub(in_hand);
+        self.lease.remaining = self.lease.remaining.saturating_sub(hits);
+        self.claim.spent = self.claim.spent.saturating_add(in_hand);
+        let over = cost.saturating_sub(in_hand);
+        self.claim.overspent = self.claim.overspent.saturating_add(over);
+        self.claim.offered = self.claim.offered.saturating_add(hits);
+    }
+
+    /// Whether responses have cost more than was in hand, and the region is to hear
+    /// of it before it grants more.
+    pub(super) fn is_overspent(&self, now: Timestamp) -> bool {
+        let asks = self.shared && !self.claim.open && now >= self.lease.quiet;
+        asks && self.claim.overspent > 0
+    }
+
+    /// What is left of a grant that was made before the region heard of what was
+    /// spent since it was claimed. What responses have cost takes all of it at the
+    /// most: the region has not lent it, and counts it by itself.
+    pub(super) fn left_of(&self, granted: i64) -> i64 {
+        let left = granted.saturating_sub(self.claim.spent);
+        left.saturating_sub(self.claim.overspent).max(left.min(0))
     }
 
     /// Notes that hits are in a batch of this message.
@@ -266,6 +330,7 @@ impl Entry {
         self.claim.idle = self.claim.offered == 0;
         self.claim.offered = 0;
         self.claim.spent = 0;
+        self.claim.overspent = 0;
         self.claim.at = now;
         self.claim.open = true;
         self.claim.told = Told {
@@ -301,7 +366,14 @@ impl Entry {
     /// Whether the next flush has to speak of this key even if nothing more
     /// comes: hits are still to be batched, or a lease is to be given back.
     pub(super) const fn wants_another_flush(&self) -> bool {
-        self.report.pending > 0 || !self.claim.idle
+        self.report.pending > 0 || self.report.returned > 0 || !self.claim.idle
+    }
+}
+
+impl Report {
+    /// Whether nothing is left to be told or acknowledged.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.unacked == 0 && self.returned == 0
     }
 }
 
