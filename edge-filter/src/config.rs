@@ -3,6 +3,8 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 
+use limiter::edge::Settings;
+use limiter::time::Micros;
 use serde::Deserialize;
 
 /// Valid settings.
@@ -80,6 +82,17 @@ impl Config {
             }
         };
         Self::try_from(raw)
+    }
+
+    /// What bounds a source under these settings. The seeds are random, and
+    /// secret.
+    #[must_use]
+    pub fn settings(&self, hash_seeds: [u64; 4]) -> Settings {
+        Settings {
+            keys_max: usize::try_from(self.keys_max).unwrap_or(usize::MAX),
+            flush_interval: Micros::from_millis(u64::from(self.flush_interval_ms)),
+            hash_seeds,
+        }
     }
 }
 

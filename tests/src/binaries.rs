@@ -49,6 +49,23 @@ pub fn noop_wasm() -> PathBuf {
     )
 }
 
+/// The folder of the Worker: `WEIR_WORKER`, or what `make worker-module` made.
+#[must_use]
+pub fn worker() -> PathBuf {
+    found(
+        "WEIR_WORKER",
+        Some(target_dir().join("worker")),
+        "make worker-module",
+    )
+}
+
+/// What runs Workers: `WORKERD_BIN`, or what `make setup` installed.
+#[must_use]
+pub fn workerd() -> PathBuf {
+    let installed = workspace().join(".cache/tools/node_modules/.bin/workerd");
+    found("WORKERD_BIN", Some(installed), "make setup")
+}
+
 /// Envoy itself: `ENVOY_BIN`, or what `make setup` installed.
 #[must_use]
 pub fn envoy() -> PathBuf {
