@@ -27,6 +27,7 @@ pub const OPERATOR_TOKEN: &str = "operator-of-the-test";
 pub struct Setup {
     isolates: usize,
     rules: Vec<u8>,
+    object_rules: Vec<u8>,
     variables: Vec<(String, String)>,
     entry: Option<(String, String)>,
 }
@@ -39,6 +40,7 @@ impl Setup {
         Self {
             isolates: 1,
             rules: rules.to_vec(),
+            object_rules: rules.to_vec(),
             variables: vec![
                 ("WEIR_ORIGIN".to_owned(), format!("http://{origin}")),
                 ("WEIR_OPERATOR_TOKEN".to_owned(), OPERATOR_TOKEN.to_owned()),
@@ -59,6 +61,13 @@ impl Setup {
     pub fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.retain(|(known, _)| known != name);
         self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The objects have these rules bundled, as if their deployment was older.
+    #[must_use]
+    pub fn object_rules(mut self, rules: &[u8]) -> Self {
+        self.object_rules = rules.to_vec();
         self
     }
 
@@ -190,7 +199,12 @@ impl Workerd {
     fn launch(&mut self) {
         let folder = self.folder.path();
         let config = folder.join("weir.capnp");
-        fs::write(folder.join("rules.bin"), &self.setup.rules).expect("the rules are written");
+        for (name, rules) in [
+            ("rules.bin", &self.setup.rules),
+            ("object-rules.bin", &self.setup.object_rules),
+        ] {
+            fs::write(folder.join(name), rules).expect("the rules are written");
+        }
         fs::write(&config, self.config()).expect("the configuration is written");
         let mut command = Command::new(binaries::workerd());
         command.args(["serve", "--experimental"]).arg(&config);
@@ -215,9 +229,9 @@ impl Workerd {
         );
         let objects = "durableObjectNamespaces = [(className = \"Region\", uniqueKey = \"weir\", \
                        enableSql = true)], durableObjectStorage = (localDisk = \"disk\"),";
-        self.service(&mut text, "region", objects);
+        self.service(&mut text, "region", "object-rules.bin", objects);
         for n in 0..self.addresses.len() {
-            self.service(&mut text, &format!("edge-{n}"), "");
+            self.service(&mut text, &format!("edge-{n}"), "rules.bin", "");
         }
         text.push_str("], sockets = [\n");
         for (n, address) in self.addresses.iter().enumerate() {
@@ -231,7 +245,7 @@ impl Workerd {
         text
     }
 
-    fn service(&self, text: &mut String, name: &str, more: &str) {
+    fn service(&self, text: &mut String, name: &str, rules: &str, more: &str) {
         let _ = writeln!(
             text,
             "(name = \"{name}\", worker = (compatibilityDate = \"{}\", modules = [",
@@ -248,7 +262,10 @@ impl Workerd {
             };
             let _ = writeln!(text, "(name = \"{name}\", {kind} = embed \"{name}\"),");
         }
-        text.push_str("(name = \"rules.bin\", data = embed \"rules.bin\")],\nbindings = [\n");
+        let _ = writeln!(
+            text,
+            "(name = \"rules.bin\", data = embed \"{rules}\")],\nbindings = ["
+        );
         for (name, value) in &self.setup.variables {
             let _ = writeln!(text, "(name = \"{name}\", text = {value:?}),");
         }

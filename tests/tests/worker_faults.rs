@@ -1,0 +1,161 @@
+//! Whatever clients, regions and the machine do, the Worker goes on answering, and
+//! what the objects have acknowledged is kept.
+
+use std::time::Duration;
+
+use weir_tests::http::{self, get};
+use weir_tests::load::{Load, Until};
+use weir_tests::region::{Manner, Region};
+use weir_tests::rules::per_header;
+use weir_tests::upstream::Upstream;
+use weir_tests::wait::wait_until;
+use weir_tests::workerd::{Setup, Workerd, compiled};
+
+/// A window that no test sees the end of, in seconds.
+const LONG: u64 = 24 * 3_600;
+
+/// A module before the Worker's own that makes a request with `x-trap` trap inside
+/// the WebAssembly, by a panic: it asks for more room than there is.
+const TRAP: &str = r#"
+import worker, { Region } from "./main.js";
+import { Module } from "./module.js";
+const during = Module.prototype.during;
+Module.prototype.during = function (request, peer, act) {
+  if (request.headers.has("x-trap")) this.exports.inbox(-1);
+  return during.call(this, request, peer, act);
+};
+export { Region };
+export default worker;
+"#;
+
+fn statuses(workerd: &Workerd, key: &str, count: usize) -> Vec<u16> {
+    let one = |_| workerd.get("/", &[("x-api-key", key)]).status;
+    (0..count).map(one).collect()
+}
+
+#[test]
+fn a_panic_costs_the_isolate_its_memory_and_nobody_an_answer() {
+    let origin = Upstream::start();
+    let rules = compiled(1, vec![per_header("per-key", "x-api-key", 2, LONG)]);
+    let setup = Setup::new(&rules, origin.address()).entry("trap.js", TRAP);
+    let workerd = Workerd::start(setup);
+    assert_eq!(statuses(&workerd, "one", 3), [200, 200, 429]);
+    wait_until("what was admitted is in the books", || {
+        workerd.books("hits") == Some(2)
+    });
+    let trapped = workerd.get("/", &[("x-trap", "now"), ("x-api-key", "one")]);
+    assert_eq!(trapped.status, 200, "the request itself goes on");
+    let log = workerd.process().log();
+    assert!(log.contains("panicked at"), "{log}");
+    assert!(log.contains("starts anew"), "{log}");
+    // The region has not forgotten.
+    assert_eq!(statuses(&workerd, "one", 2), [429, 429]);
+    assert_eq!(statuses(&workerd, "two", 3), [200, 200, 429]);
+}
+
+#[test]
+fn bytes_that_are_no_text_are_counted_like_any_others() {
+    let origin = Upstream::start();
+    let rules = vec![
+        per_header("per-key", "x-api-key", 2, LONG),
+        per_header("per-agent", "user-agent", 1_000, LONG),
+    ];
+    let workerd = Workerd::start(Setup::new(&compiled(1, rules), origin.address()));
+    let odd = b"GET /\xff\xfe?q=\xc3\x28 HTTP/1.1\r\nhost: a\r\nx-api-key: \xff\xc0\x80\r\nuser-agent: \x80\r\ncookie: \xf5=\xff\r\n\r\n";
+    let send = |bytes: &[u8]| {
+        http::send(workerd.address(), bytes)
+            .map(|answer| answer.status)
+            .ok()
+    };
+    let told: Vec<_> = (0..3).map(|_| send(odd)).collect();
+    assert!(told.iter().all(Option::is_some), "{told:?}");
+    assert_eq!(told.last(), Some(&Some(429)), "{told:?}");
+    let many = "a".repeat(60_000);
+    assert_eq!(workerd.get("/", &[("x-api-key", &many)]).status, 200);
+    assert_eq!(statuses(&workerd, "one", 3), [200, 200, 429]);
+}
+
+#[test]
+fn without_its_aggregator_an_isolate_keeps_the_local_cap_and_reports_what_leaked() {
+    const CAP: u64 = 3;
+    let mut rule = per_header("per-key", "x-api-key", 100, LONG);
+    rule.local_cap = CAP;
+    let region = Region::start(vec![rule.clone()]);
+    region.set_manner(Manner::Hangup);
+    let origin = Upstream::start();
+    let setup = Setup::new(&compiled(1, vec![rule]), origin.address());
+    let workerd = Workerd::start(setup.aggregator(region.address()));
+    let told = statuses(&workerd, "one", 10);
+    let admitted = told.iter().filter(|status| **status == 200).count() as u64;
+    assert_eq!(admitted, CAP, "{told:?}");
+    assert_eq!(region.hits(), 0);
+    region.set_manner(Manner::Good);
+    wait_until("the region hears of what leaked", || {
+        // An isolate has no life of its own: a request brings it to speak.
+        workerd.get("/", &[]).status == 200 && region.leaked() == CAP
+    });
+    assert_eq!(region.hits(), CAP);
+}
+
+#[test]
+fn an_aggregator_that_answers_nonsense_or_never_holds_nobody_up_for_longer_than_hold() {
+    let mut rule = per_header("per-key", "x-api-key", 4, LONG);
+    rule.hold = limiter::time::Micros::from_millis(50);
+    let region = Region::start(vec![rule.clone()]);
+    let origin = Upstream::start();
+    let setup = Setup::new(&compiled(1, vec![rule]), origin.address())
+        .aggregator(region.address())
+        .variable("WEIR_TIMEOUT_MS", "300");
+    let workerd = Workerd::start(setup);
+    for (key, manner) in [
+        ("one", Manner::Instead(200, b"nonsense".to_vec())),
+        ("two", Manner::Instead(503, Vec::new())),
+        ("three", Manner::Stuck),
+        ("four", Manner::Late(Duration::from_millis(400))),
+    ] {
+        region.set_manner(manner.clone());
+        let told = statuses(&workerd, key, 6);
+        assert_eq!(told, [200, 200, 200, 200, 429, 429], "{manner:?}");
+    }
+    region.set_manner(Manner::Good);
+    wait_until("the region is believed again", || {
+        workerd.get("/", &[]).status == 200 && region.hits() == 16
+    });
+}
+
+#[test]
+fn objects_killed_under_load_lose_nothing_that_they_acknowledged() {
+    let origin = Upstream::start();
+    let rules = compiled(1, vec![per_header("per-key", "x-api-key", 1_000_000, LONG)]);
+    let mut workerd = Workerd::start(Setup::new(&rules, origin.address()).isolates(2));
+    let mut known = 0;
+    for life in 0..3_u64 {
+        let load = Load {
+            addresses: workerd.addresses().to_vec(),
+            connections: 2,
+            pause: Duration::from_millis(1),
+            until: Until::Requests(400),
+        };
+        let watched = std::thread::scope(|scope| {
+            let request = |n: usize, i: u64| get("/", &[("x-api-key", &format!("{n}-{}", i % 50))]);
+            let running = scope.spawn(move || load.run(request));
+            let begun = known;
+            wait_until("some of it is acknowledged", || {
+                workerd.books("hits").is_some_and(|hits| hits > begun + 100)
+            });
+            let watched = workerd.books("hits");
+            workerd.kill();
+            let _ = running.join();
+            watched.expect("it was there")
+        });
+        workerd.restart();
+        let kept = workerd.books("hits").expect("the objects answer");
+        assert!(kept >= watched, "life {life}: {kept} of {watched}");
+        known = kept;
+    }
+    let counted = (0..5).map(|_| workerd.get("/", &[("x-api-key", "last")]).status);
+    assert!(counted.into_iter().all(|status| status == 200));
+    wait_until("the books go on from there", || {
+        workerd.books("hits") == Some(known + 5)
+    });
+}

@@ -1,0 +1,88 @@
+//! Rules that change while requests come: from the aggregator, and put by an
+//! operator. A deployment is not needed for either.
+
+use std::time::Duration;
+
+use weir_tests::region::Region;
+use weir_tests::rules::per_header;
+use weir_tests::upstream::Upstream;
+use weir_tests::wait::{wait_until, wait_within};
+use weir_tests::workerd::{Setup, Workerd, compiled};
+
+/// A window that no test sees the end of, in seconds.
+const LONG: u64 = 24 * 3_600;
+
+/// How long it may take until rules are in force.
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// Asks until a key that has spent four hits is denied.
+fn denied_soon(workerd: &Workerd, key: &str) -> bool {
+    let denied = || (workerd.get("/", &[("x-api-key", key)]).status == 429).then_some(());
+    wait_within(WITHIN, denied).is_some()
+}
+
+#[test]
+fn rules_come_from_the_aggregator_and_change_with_it_within_two_seconds() {
+    let region = Region::start(vec![per_header("per-key", "x-api-key", 100_000, LONG)]);
+    let origin = Upstream::start();
+    // None are bundled.
+    let setup = Setup::new(b"", origin.address()).aggregator(region.address());
+    let workerd = Workerd::start(setup);
+    wait_until("the isolate runs the rules", || {
+        workerd.get("/", &[("x-api-key", "one")]).status == 200 && region.hits() >= 4
+    });
+    region.set_rules(vec![per_header("per-key", "x-api-key", 4, LONG)]);
+    assert!(
+        denied_soon(&workerd, "one"),
+        "not in force within {WITHIN:?}"
+    );
+}
+
+#[test]
+fn rules_that_an_operator_puts_are_everywhere_within_two_seconds_and_outlive_a_restart() {
+    let origin = Upstream::start();
+    let rules = |revision, limit| {
+        compiled(
+            revision,
+            vec![per_header("per-key", "x-api-key", limit, LONG)],
+        )
+    };
+    let setup = Setup::new(&rules(1, 100_000), origin.address());
+    let mut workerd = Workerd::start(setup);
+    for _ in 0..4 {
+        assert_eq!(workerd.get("/", &[("x-api-key", "one")]).status, 200);
+    }
+    wait_until("they are in the books", || workerd.books("hits") == Some(4));
+    let put = workerd.put_rules(&rules(2, 4));
+    assert_eq!(put.status, 200, "{}", put.text());
+    assert!(
+        denied_soon(&workerd, "one"),
+        "not in force within {WITHIN:?}"
+    );
+    let refused = workerd.put_rules(b"rules: []");
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert!(
+        refused.text().contains("weir rules compile"),
+        "{}",
+        refused.text()
+    );
+    workerd.restart();
+    // The isolate starts with the rules it was deployed with, and the objects know
+    // better.
+    assert!(denied_soon(&workerd, "one"), "forgotten at the restart");
+    assert_eq!(workerd.books("revision"), Some(2 * 4));
+}
+
+#[test]
+fn objects_learn_rules_of_a_new_deployment_from_the_first_isolate_that_has_them() {
+    let origin = Upstream::start();
+    let rules = compiled(7, vec![per_header("per-key", "x-api-key", 2, LONG)]);
+    let old = compiled(3, vec![per_header("per-key", "x-api-key", 100, LONG)]);
+    let setup = Setup::new(&rules, origin.address()).object_rules(&old);
+    let workerd = Workerd::start(setup);
+    assert_eq!(workerd.books("revision"), Some(3 * 4));
+    let told: Vec<u16> = (0..3)
+        .map(|_| workerd.get("/", &[("x-api-key", "one")]).status)
+        .collect();
+    assert_eq!(told, [200, 200, 429]);
+}
