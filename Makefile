@@ -68,6 +68,13 @@ worker-module: rust-targets $(BINARYEN_STAMP) ## the Worker without rules, as th
 	cp edge-filter/worker/*.js $(TARGET)/worker/
 	$(WASM_OPT) -O3 $(TARGET)/$(WORKER_TARGET)/wasm/edge_filter.wasm -o $(TARGET)/worker/weir.wasm
 
+RULES ?= deploy/cloudflare/rules.yaml
+
+.PHONY: worker
+worker: worker-module ## what `wrangler deploy` deploys; RULES=file for other rules
+	cargo run --locked --quiet -p aggregator --bin weir -- rules compile $(RULES) -o $(TARGET)/worker/rules.bin
+	@[ $(TARGET) -ef target ] || { mkdir -p target/worker && cp $(TARGET)/worker/* target/worker/; }
+
 # What fails fast comes first. Every step builds the same workspace with the same
 # features into one folder, so that nothing is compiled twice.
 .PHONY: test

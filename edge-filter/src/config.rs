@@ -4,6 +4,7 @@ use core::fmt;
 use core::ops::RangeInclusive;
 
 use limiter::edge::Settings;
+use limiter::rule::{Attribute, text::header_name};
 use limiter::time::Micros;
 use serde::Deserialize;
 
@@ -24,6 +25,31 @@ pub struct Config {
     pub keys_max: u32,
     /// The place this runs in, for people to read. Default: the host's own name.
     pub pop: Option<String>,
+    /// Which headers carry what the host knows of a request. Default: none.
+    pub attributes: Attributes,
+}
+
+/// The headers that carry what the host knows of a request, by their lower-case
+/// names. Something in front of the filter must set them, whatever a client sent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Attributes {
+    country: Option<String>,
+    asn: Option<String>,
+    ja4: Option<String>,
+    jwt: Option<String>,
+}
+
+impl Attributes {
+    /// The header that carries an attribute: of a claim the token's whole payload.
+    #[must_use]
+    pub fn header(&self, attribute: &Attribute) -> Option<&str> {
+        match attribute {
+            Attribute::Country => self.country.as_deref(),
+            Attribute::Asn => self.asn.as_deref(),
+            Attribute::Ja4 => self.ja4.as_deref(),
+            Attribute::Jwt(_) => self.jwt.as_deref(),
+        }
+    }
 }
 
 /// What is sent and never shown.
@@ -65,6 +91,16 @@ struct Raw {
     flush_interval_ms: Option<u32>,
     keys_max: Option<u32>,
     pop: Option<String>,
+    attributes: RawAttributes,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct RawAttributes {
+    country: Option<String>,
+    asn: Option<String>,
+    ja4: Option<String>,
+    jwt: Option<String>,
 }
 
 impl Config {
@@ -113,7 +149,32 @@ impl TryFrom<Raw> for Config {
             )?,
             keys_max: number("keys_max", raw.keys_max, 100_000, 16..=10_000_000)?,
             pop: text("pop", raw.pop)?,
+            attributes: raw.attributes.try_into()?,
         })
+    }
+}
+
+impl TryFrom<RawAttributes> for Attributes {
+    type Error = ConfigError;
+
+    fn try_from(raw: RawAttributes) -> Result<Self, ConfigError> {
+        Ok(Self {
+            country: header("attributes.country", raw.country)?,
+            asn: header("attributes.asn", raw.asn)?,
+            ja4: header("attributes.ja4", raw.ja4)?,
+            jwt: header("attributes.jwt", raw.jwt)?,
+        })
+    }
+}
+
+/// The name of a header, in lower case from now on.
+fn header(field: &str, name: Option<String>) -> Result<Option<String>, ConfigError> {
+    let Some(name) = name.map(|name| name.to_ascii_lowercase()) else {
+        return Ok(None);
+    };
+    match header_name(&name) {
+        Ok(()) => Ok(Some(name)),
+        Err(error) => Err(ConfigError(format!("`{field}` names a header: {error}"))),
     }
 }
 
@@ -181,6 +242,18 @@ mod tests {
         assert_eq!(
             refused(r#"{"timeout_ms": 0}"#),
             "`timeout_ms` is 0, must be 1 to 60000"
+        );
+    }
+
+    #[test]
+    fn a_header_that_carries_an_attribute_is_named_in_any_case() {
+        let config = Config::parse(br#"{"attributes": {"country": "X-Country"}}"#).unwrap();
+        let of = |attribute| config.attributes.header(&attribute);
+        assert_eq!(of(Attribute::Country), Some("x-country"));
+        assert_eq!(of(Attribute::Jwt("sub".to_owned())), None);
+        assert_eq!(
+            refused(r#"{"attributes": {"asn": "x asn"}}"#),
+            "`attributes.asn` names a header: expected a token: letters, digits and any of !#$%&'*+-.^_`|~"
         );
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `source` | one deciding memory: requests in, effects out |
 //! | `request` | a request as the rules see it, fetched from the host as needed |
+//! | `claims` | claims of a token, by name |
 //! | `pairs` | header lists in the proxy-wasm encoding |
 //! | `refusal` | what a client is told that has to wait |
 //! | `config` | the settings of one filter |
@@ -15,6 +16,7 @@
 //! Nothing here panics: a panic inside a host takes a whole worker's limiter
 //! with it. Only the adapters talk to a host; the rest runs in any test.
 
+pub mod claims;
 pub mod config;
 #[cfg(all(feature = "envoy", target_arch = "wasm32"))]
 mod envoy;

@@ -8,7 +8,8 @@ use core::cell::OnceCell;
 use core::net::{IpAddr, SocketAddr};
 
 use limiter::request::Request;
-use limiter::ruleset::RuleSet;
+use limiter::rule::Attribute;
+use limiter::ruleset::{Needs, RuleSet};
 use limiter::time::Timestamp;
 
 use crate::pairs::Pairs;
@@ -24,6 +25,8 @@ pub trait Host {
     fn header(&self, name: &str) -> Option<Vec<u8>>;
     /// The peer's address with its port, as text.
     fn peer(&self) -> Option<Vec<u8>>;
+    /// What it knows of the request that the request does not say; none if it does not.
+    fn attribute(&self, attribute: &Attribute) -> Option<Vec<u8>>;
     /// The host's wall clock.
     fn now(&self) -> Timestamp;
 }
@@ -41,10 +44,9 @@ pub enum Fetch {
 }
 
 impl Fetch {
-    /// The best way for these rules.
+    /// The best way for rules with these needs.
     #[must_use]
-    pub fn best_for(rules: &RuleSet) -> Self {
-        let needs = rules.needs();
+    pub fn best_for(needs: Needs) -> Self {
         let pseudo = [
             (needs.method, ":method"),
             (needs.host, ":authority"),
@@ -66,26 +68,47 @@ impl Fetch {
     }
 }
 
+/// What is fetched of a request under some rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Wants {
+    headers: Fetch,
+    attributes: Vec<Attribute>,
+}
+
+impl Wants {
+    /// What these rules ever look at.
+    #[must_use]
+    pub fn of(rules: &RuleSet) -> Self {
+        let needs = rules.needs();
+        Self {
+            attributes: needs.attributes.clone(),
+            headers: Fetch::best_for(needs),
+        }
+    }
+}
+
 /// The request at hand.
 #[derive(Debug)]
 pub struct HostRequest<'a, H> {
     host: &'a H,
     rules: &'a RuleSet,
-    fetch: &'a Fetch,
+    wants: &'a Wants,
     all: OnceCell<Pairs>,
+    /// In the order of what is wanted.
+    attributes: OnceCell<Vec<Option<Vec<u8>>>>,
     one: OnceCell<Option<Vec<u8>>>,
     address: OnceCell<Option<IpAddr>>,
 }
 
 impl<'a, H: Host> HostRequest<'a, H> {
-    /// The request that `host` has at hand, under `rules`, for which `fetch` is
-    /// best.
-    pub const fn new(host: &'a H, rules: &'a RuleSet, fetch: &'a Fetch) -> Self {
+    /// The request that `host` has at hand, under `rules` that want this of it.
+    pub const fn new(host: &'a H, rules: &'a RuleSet, wants: &'a Wants) -> Self {
         Self {
             host,
             rules,
-            fetch,
+            wants,
             all: OnceCell::new(),
+            attributes: OnceCell::new(),
             one: OnceCell::new(),
             address: OnceCell::new(),
         }
@@ -96,7 +119,7 @@ impl<'a, H: Host> HostRequest<'a, H> {
     }
 
     fn value(&self, name: &str) -> Option<&[u8]> {
-        match self.fetch {
+        match &self.wants.headers {
             Fetch::One(only) if only == name => {
                 self.one.get_or_init(|| self.host.header(name)).as_deref()
             }
@@ -112,7 +135,7 @@ impl<'a, H: Host> HostRequest<'a, H> {
         if self.rules.trusted_proxies.is_empty() {
             return Some(peer.ip().to_canonical());
         }
-        let list = match self.fetch {
+        let list = match self.wants.headers {
             Fetch::One(_) => self.value(FORWARDED_FOR).unwrap_or_default().to_vec(),
             _ => self.forwarded_for(),
         };
@@ -149,6 +172,16 @@ impl<H: Host> Request for HostRequest<'_, H> {
 
     fn address(&self) -> Option<IpAddr> {
         *self.address.get_or_init(|| self.client())
+    }
+
+    fn attribute(&self, attribute: &Attribute) -> Option<&[u8]> {
+        let wanted = &self.wants.attributes;
+        let known = self.attributes.get_or_init(|| {
+            let of = |attribute| self.host.attribute(attribute);
+            wanted.iter().map(of).collect()
+        });
+        let place = wanted.iter().position(|other| other == attribute)?;
+        known.get(place)?.as_deref()
     }
 }
 

@@ -15,7 +15,7 @@ use limiter::time::{Micros, Timestamp};
 
 use crate::metrics::{Metrics, Sink};
 use crate::refusal::Refusal;
-use crate::request::{Fetch, Host, HostRequest};
+use crate::request::{Host, HostRequest, Wants};
 
 mod effect;
 #[cfg(test)]
@@ -33,8 +33,8 @@ const CALL_GRACE: Micros = Micros::from_secs(1);
 /// One deciding memory.
 pub struct Source {
     limiter: Limiter,
-    fetch: Fetch,
-    fetch_for: Arc<RuleSet>,
+    wants: Wants,
+    wants_of: Arc<RuleSet>,
     held: Vec<Held>,
     calls: Vec<Call>,
     effects: VecDeque<Effect>,
@@ -62,8 +62,8 @@ impl Source {
     pub fn new(identity: Identity, settings: Settings) -> Self {
         Self {
             limiter: Limiter::new(identity, settings),
-            fetch: Fetch::Nothing,
-            fetch_for: Arc::default(),
+            wants: Wants::default(),
+            wants_of: Arc::default(),
             held: Vec::new(),
             calls: Vec::new(),
             effects: VecDeque::new(),
@@ -212,11 +212,11 @@ impl Source {
         if rules.is_empty() {
             return None;
         }
-        if !Arc::ptr_eq(rules, &self.fetch_for) {
-            self.fetch = Fetch::best_for(rules);
-            self.fetch_for = Arc::clone(rules);
+        if !Arc::ptr_eq(rules, &self.wants_of) {
+            self.wants = Wants::of(rules);
+            self.wants_of = Arc::clone(rules);
         }
-        let query = rules.resolve(&HostRequest::new(host, rules, &self.fetch));
+        let query = rules.resolve(&HostRequest::new(host, rules, &self.wants));
         (!query.hits.is_empty()).then_some(query)
     }
 

@@ -21,6 +21,7 @@ export class Module {
       header: (at, length) => this.#string(this.#header(this.#text(at, length))),
       headers: () => this.#headers(),
       peer: () => this.#string(this.#peer),
+      attribute: (at, length) => this.#string(this.#attribute(this.#text(at, length))),
       keep: (at, length) => keep(this.#bytes(at, length).slice()),
     };
     this.exports = new WebAssembly.Instance(wasm, { weir: imports }).exports;
@@ -88,6 +89,13 @@ export class Module {
       default:
         return request.headers.get(name);
     }
+  }
+
+  // What Cloudflare knows of the request, as rules call it.
+  #attribute(name) {
+    const cf = this.#request.cf;
+    const value = name === "ja4" ? cf?.botManagement?.ja4 : cf?.[name];
+    return value === undefined || value === null ? null : String(value);
   }
 
   // The count, all lengths, then names and values, each followed by a NUL: see

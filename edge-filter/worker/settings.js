@@ -11,6 +11,7 @@ const KNOWN = [
   "WEIR_ORIGIN_WORKER",
   "WEIR_OPERATOR_TOKEN",
   "WEIR_POP",
+  "WEIR_JWT_HEADER",
   "WEIR_TIMEOUT_MS",
   "WEIR_FLUSH_INTERVAL_MS",
   "WEIR_KEYS_MAX",
@@ -53,6 +54,7 @@ export function settingsOf(env, colo) {
       flush_interval_ms: number(env, "WEIR_FLUSH_INTERVAL_MS", FLUSH_INTERVAL_MS, 50, 60_000),
       keys_max: number(env, "WEIR_KEYS_MAX", KEYS_MAX, 16, 10_000_000),
       pop: env.WEIR_POP ?? colo ?? undefined,
+      attributes: env.WEIR_JWT_HEADER === undefined ? undefined : { jwt: env.WEIR_JWT_HEADER },
     },
   };
 }

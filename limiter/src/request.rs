@@ -5,7 +5,7 @@ use core::net::IpAddr;
 
 use smallvec::SmallVec;
 
-use crate::{key::CounterKey, ruleset::RuleSet};
+use crate::{key::CounterKey, rule::Attribute, ruleset::RuleSet};
 
 pub(crate) mod parts;
 
@@ -22,6 +22,11 @@ pub trait Request {
     fn header(&self, name: &str) -> Option<&[u8]>;
     /// The client's address, once proxies that are trusted have been seen past.
     fn address(&self) -> Option<IpAddr>;
+    /// What the host knows of it; none if it does not.
+    fn attribute(&self, attribute: &Attribute) -> Option<&[u8]> {
+        let _ = attribute;
+        None
+    }
 }
 
 /// What one request spends, and under which rules.

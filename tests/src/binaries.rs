@@ -62,8 +62,19 @@ pub fn worker() -> PathBuf {
 /// What runs Workers: `WORKERD_BIN`, or what `make setup` installed.
 #[must_use]
 pub fn workerd() -> PathBuf {
-    let installed = workspace().join(".cache/tools/node_modules/.bin/workerd");
-    found("WORKERD_BIN", Some(installed), "make setup")
+    found("WORKERD_BIN", Some(node_tool("workerd")), "make setup")
+}
+
+/// What deploys them: `WRANGLER_BIN`, or what `make setup` installed.
+#[must_use]
+pub fn wrangler() -> PathBuf {
+    found("WRANGLER_BIN", Some(node_tool("wrangler")), "make setup")
+}
+
+fn node_tool(name: &str) -> PathBuf {
+    workspace()
+        .join(".cache/tools/node_modules/.bin")
+        .join(name)
 }
 
 /// Envoy itself: `ENVOY_BIN`, or what `make setup` installed.

@@ -37,6 +37,8 @@ pub struct Setup {
     pub workers: u32,
     /// What stands before the router.
     pub filter: Filter,
+    /// HTTP filters in front of it.
+    pub before: Vec<Value>,
     /// Who answers [`AGGREGATOR_CLUSTER`]; none leaves the cluster out.
     pub aggregator: Option<SocketAddr>,
     /// Who answers requests; none lets Envoy answer them itself.
@@ -50,6 +52,7 @@ impl Setup {
         Self {
             workers: 1,
             filter,
+            before: Vec::new(),
             aggregator: None,
             upstream: None,
         }
@@ -59,6 +62,13 @@ impl Setup {
     #[must_use]
     pub fn workers(mut self, workers: u32) -> Self {
         self.workers = workers;
+        self
+    }
+
+    /// With these HTTP filters in front of it.
+    #[must_use]
+    pub fn before(mut self, filters: Vec<Value>) -> Self {
+        self.before = filters;
         self
     }
 
@@ -104,7 +114,8 @@ pub(crate) fn bootstrap(setup: &Setup, folder: &Path) -> Value {
 
 /// The listener's file for one filter.
 pub(crate) fn listeners(setup: &Setup, filter: &Filter, folder: &Path) -> Value {
-    let mut filters: Vec<Value> = http_filter(filter).into_iter().collect();
+    let mut filters = setup.before.clone();
+    filters.extend(http_filter(filter));
     filters.push(json!({
         "name": "envoy.filters.http.router",
         "typed_config": { "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router" },

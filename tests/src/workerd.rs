@@ -279,7 +279,11 @@ impl Workerd {
 
 /// Copies the modules that were built: workerd reads nothing outside its folder.
 /// Returns their names, the entry first.
-fn copy_modules(folder: &Path) -> Vec<String> {
+///
+/// # Panics
+/// If there are none.
+#[must_use]
+pub fn copy_modules(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(binaries::worker()).expect("the Worker is built");
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let wanted = |path: &PathBuf| {

@@ -1,7 +1,11 @@
-//! Rules that change while requests come: from the aggregator, and put by an
-//! operator. A deployment is not needed for either.
+//! Rules of a Worker: compiled from a file, and changed while requests come, by the
+//! aggregator or an operator. A change needs no deployment.
 
+use std::fs;
+use std::process::Command;
 use std::time::Duration;
+
+use weir_tests::binaries;
 
 use weir_tests::region::Region;
 use weir_tests::rules::per_header;
@@ -85,4 +89,57 @@ fn objects_learn_rules_of_a_new_deployment_from_the_first_isolate_that_has_them(
         .map(|_| workerd.get("/", &[("x-api-key", "one")]).status)
         .collect();
     assert_eq!(told, [200, 200, 429]);
+    wait_until("an object has them", || {
+        workerd
+            .books("revision")
+            .is_some_and(|sum| sum >= 3 * 3 + 7)
+    });
+    wait_until("what was admitted is in the books", || {
+        workerd.books("hits") == Some(2)
+    });
+}
+
+#[test]
+fn a_rule_file_that_was_compiled_is_what_the_worker_enforces() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let (file, out) = (folder.path().join("r.yaml"), folder.path().join("r.bin"));
+    let text = "version: 1\n\
+                domain: api.example.com\n\
+                rules:\n  \
+                  - name: per-country\n    \
+                    key: [country, asn]\n    \
+                    match: { paths: \"/v1/**\" }\n    \
+                    limit: 2\n    \
+                    window: 1d\n    \
+                    algorithm: fixed_window\n    \
+                    hold: 1s\n    \
+                    response: { status: 403, body: \"slow down\" }\n";
+    fs::write(&file, text).expect("a file");
+    let compile = || {
+        let mut command = Command::new(binaries::weir());
+        command.args(["rules", "compile"]).arg(&file).arg("-o");
+        command.arg(&out).output().expect("the command runs")
+    };
+    let output = compile();
+    assert!(output.status.success(), "{output:?}");
+    let rules = fs::read(&out).expect("it was written");
+    let origin = Upstream::start();
+    let workerd = Workerd::start(Setup::new(&rules, origin.address()));
+    let at = |country: &str| {
+        let cf = format!(r#"{{"colo": "VIE", "country": "{country}", "asn": 64500}}"#);
+        let answer = workerd.get("/v1/x?y", &[("cf-blob", &cf)]);
+        (answer.status, answer.text())
+    };
+    let told = [at("AT"), at("AT"), at("AT"), at("DE")].map(|(status, _)| status);
+    assert_eq!(told, [200, 200, 403, 200]);
+    assert_eq!(at("AT").1, "slow down");
+    // Without Cloudflare's word there is no country, and no rule applies.
+    assert_eq!(workerd.get("/v1/x", &[]).status, 200);
+    fs::write(&file, text.replace("limit: 2", "limit: none")).expect("a file");
+    let output = compile();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("r.yaml:7:"),
+        "{said}"
+    );
 }

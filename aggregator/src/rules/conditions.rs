@@ -7,10 +7,11 @@ use limiter::{
     rule::{Condition, Expect, HostPattern, PathPattern, text},
 };
 
-use super::{at::At, expect, later};
+use super::{at::At, attributes, expect};
 
 pub(super) const FIELDS: &[&str] = &[
-    "hosts", "paths", "methods", "headers", "cidr", "cookies", "query", "any", "not", "all",
+    "hosts", "paths", "methods", "headers", "cidr", "cookies", "query", "country", "asn", "ja4",
+    "jwt", "any", "not", "all",
 ];
 
 /// Methods that are commonly written in lower case by mistake.
@@ -20,7 +21,7 @@ const METHODS: &[&str] = &[
 
 /// Reads a `match`. Everything in it must hold.
 pub(super) fn read(at: &At<'_>) -> Option<Vec<Condition>> {
-    let fields = at.fields(FIELDS, later::MATCH)?;
+    let fields = at.fields(FIELDS, &[])?;
     let get = |name| fields.get(name);
     let mut conditions = Vec::new();
     conditions.extend(get("hosts").and_then(|at| hosts(&at)));
@@ -45,6 +46,7 @@ pub(super) fn read(at: &At<'_>) -> Option<Vec<Condition>> {
             .into_iter()
             .flatten(),
     );
+    conditions.extend(attributes::read(&fields));
     conditions.extend(
         get("any")
             .and_then(|at| alternatives(&at))
@@ -149,9 +151,14 @@ impl fmt::Display for Written<'_> {
             Condition::Host(hosts) => write!(f, "hosts {}", hosts.join(" ")),
             Condition::Path(paths) => write!(f, "paths {}", paths.join(" ")),
             Condition::Method(methods) => write!(f, "methods {}", methods.join(" ")),
-            Condition::Header { name, expect } => expected(f, "header", name, expect),
-            Condition::Cookie { name, expect } => expected(f, "cookie", name, expect),
-            Condition::Query { name, expect } => expected(f, "query", name, expect),
+            Condition::Header { name, expect } => {
+                expected(f, &format_args!("header {name}"), expect)
+            }
+            Condition::Cookie { name, expect } => {
+                expected(f, &format_args!("cookie {name}"), expect)
+            }
+            Condition::Query { name, expect } => expected(f, &format_args!("query {name}"), expect),
+            Condition::Attribute { attribute, expect } => expected(f, attribute, expect),
             Condition::Any(lists) => nested(f, "any of", lists),
             Condition::None(lists) => nested(f, "not", lists),
             Condition::Address(blocks) => {
@@ -163,12 +170,12 @@ impl fmt::Display for Written<'_> {
     }
 }
 
-fn expected(f: &mut fmt::Formatter<'_>, what: &str, name: &str, expect: &Expect) -> fmt::Result {
+fn expected(f: &mut fmt::Formatter<'_>, what: &dyn fmt::Display, expect: &Expect) -> fmt::Result {
     match expect {
-        Expect::Present => write!(f, "{what} {name} present"),
-        Expect::Absent => write!(f, "{what} {name} absent"),
-        Expect::OneOf(values) => write!(f, "{what} {name} = {}", values.join(" | ")),
-        Expect::Like(globs) => write!(f, "{what} {name} like {}", globs.join(" | ")),
+        Expect::Present => write!(f, "{what} present"),
+        Expect::Absent => write!(f, "{what} absent"),
+        Expect::OneOf(values) => write!(f, "{what} = {}", values.join(" | ")),
+        Expect::Like(globs) => write!(f, "{what} like {}", globs.join(" | ")),
     }
 }
 

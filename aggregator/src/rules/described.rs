@@ -2,7 +2,11 @@
 
 use std::net::IpAddr;
 
-use limiter::{request::Request, ruleset::RuleSet};
+use limiter::{
+    request::Request,
+    rule::{Attribute, AttributeError},
+    ruleset::RuleSet,
+};
 
 /// A request as it was described.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +22,8 @@ pub struct Described {
     /// Who is at the other end of the connection; then the client, proxies that
     /// are trusted seen past.
     pub address: Option<IpAddr>,
+    /// What its host knows of it.
+    pub attributes: Vec<(Attribute, String)>,
 }
 
 /// Why a description is none.
@@ -29,6 +35,14 @@ pub enum DescribedError {
     /// Not a header.
     #[error("header: expected a name, a colon and a value, as in 'x-api-key: 8fa3', got {0:?}")]
     Header(String),
+    /// Not an attribute.
+    #[error("attribute: {error}; as in 'country=DE', got {got:?}")]
+    Attribute {
+        /// What is wrong.
+        error: AttributeError,
+        /// What was given.
+        got: String,
+    },
 }
 
 impl Described {
@@ -58,11 +72,26 @@ impl Described {
             path: path.into(),
             headers: Vec::new(),
             address,
+            attributes: Vec::new(),
         };
         headers
             .iter()
             .try_for_each(|header| described.add(header))?;
         Ok(described)
+    }
+
+    /// The same request, and what its host knows of it, as `country=DE`.
+    pub fn with_attributes(mut self, attributes: &[String]) -> Result<Self, DescribedError> {
+        for text in attributes {
+            let (name, value) = text.split_once('=').unwrap_or((text, ""));
+            let wrong = |error| DescribedError::Attribute {
+                error,
+                got: text.clone(),
+            };
+            let attribute = name.trim().parse().map_err(wrong)?;
+            self.attributes.push((attribute, value.trim().to_owned()));
+        }
+        Ok(self)
     }
 
     fn add(&mut self, header: &str) -> Result<(), DescribedError> {
@@ -111,5 +140,10 @@ impl Request for Described {
 
     fn address(&self) -> Option<IpAddr> {
         self.address
+    }
+
+    fn attribute(&self, attribute: &Attribute) -> Option<&[u8]> {
+        let found = self.attributes.iter().find(|(known, _)| known == attribute);
+        found.map(|(_, value)| value.as_bytes())
     }
 }

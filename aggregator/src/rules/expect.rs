@@ -32,7 +32,7 @@ pub(super) fn query(at: &At<'_>) -> Option<Vec<Condition>> {
     each(at, "query parameter", str::to_owned, text::value, make)
 }
 
-fn each(
+pub(super) fn each(
     at: &At<'_>,
     what: &str,
     name: fn(&str) -> String,

@@ -129,6 +129,7 @@ fn part_name(part: &KeyPart) -> String {
         KeyPart::Cookie(name) => format!("cookie {name}"),
         KeyPart::Query(name) => format!("query parameter {name}"),
         KeyPart::Address { .. } => "client address".into(),
+        KeyPart::Attribute(attribute) => format!("{attribute} known of it"),
         KeyPart::PathSegment(place) => format!("segment {place} of the path"),
         other => key::Written(other).to_string(),
     }
@@ -153,6 +154,11 @@ fn found(condition: &Condition, request: &Described) -> String {
             Expect::Absent => "it is there".into(),
             Expect::Present => "it is not there".into(),
             Expect::OneOf(_) | Expect::Like(_) => "it is not there, or is something else".into(),
+        },
+        Condition::Attribute { attribute, expect } => match request.attribute(attribute) {
+            Some(value) => format!("it is {:?}", text(value)),
+            None if *expect == Expect::Absent => missing(expect),
+            None => "it is not known".into(),
         },
         Condition::Any(_) => "none of these holds".into(),
         Condition::None(_) => "one of these holds".into(),

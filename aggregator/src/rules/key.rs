@@ -9,17 +9,17 @@
 //! | `header.x`, `cookie.x`, `query.x` | its value |
 //! | `path`, `path[2]` | the whole path, its second segment |
 //! | `method`, `host` | the method, the host without its port |
+//! | `country`, `asn`, `ja4`, `jwt.sub` | what the host knows: the client's country, network, handshake, a claim of its token |
 //! | `header.x?` | its value, or that it has none: so any part that may be missing |
 //! | `constant:x` | nothing: names the counter apart from others |
 
 use std::fmt;
 
-use limiter::rule::{KeyPart, text};
+use limiter::rule::{Attribute, KeyPart, text};
 
 use super::{
     at::{At, quoted},
     diagnostic::{Notes, Place},
-    later,
     numbers::digits,
     suggest,
     tree::Node,
@@ -40,11 +40,15 @@ const WORDS: &[&str] = &[
     "path[1]",
     "method",
     "host",
+    "country",
+    "asn",
+    "ja4",
+    "jwt.CLAIM",
     "header.NAME?",
     "constant:TEXT",
 ];
 
-const FIXED: &[&str] = &["ip", "path", "method", "host"];
+const FIXED: &[&str] = &["ip", "path", "method", "host", "country", "asn", "ja4"];
 
 /// Reads a key: one part or a list of them.
 pub(super) fn read(at: &At<'_>) -> Option<Vec<KeyPart>> {
@@ -71,9 +75,6 @@ pub(super) fn parse(word: &str) -> Result<KeyPart, String> {
 
 fn part(at: &At<'_>) -> Option<KeyPart> {
     let word = at.text(&suggest::list(WORDS))?;
-    if later::is_key_part(word) {
-        return at.refuse(later::NOT_YET);
-    }
     if let Some(value) = word.strip_prefix("constant:") {
         at.checked(text::value(value))?;
         return Some(KeyPart::Constant(value.into()));
@@ -102,6 +103,9 @@ fn plain(at: &At<'_>, word: &str) -> Option<KeyPart> {
         "path" => Some(KeyPart::Path),
         "method" => Some(KeyPart::Method),
         "host" => Some(KeyPart::Host),
+        "country" => Some(KeyPart::Attribute(Attribute::Country)),
+        "asn" => Some(KeyPart::Attribute(Attribute::Asn)),
+        "ja4" => Some(KeyPart::Attribute(Attribute::Ja4)),
         other => unknown(at, other, FIXED),
     }
 }
@@ -118,7 +122,7 @@ fn unknown(at: &At<'_>, word: &str, near: &[&str]) -> Option<KeyPart> {
 
 fn named(at: &At<'_>, kind: &str, name: &str) -> Option<KeyPart> {
     match kind {
-        "header" | "cookie" | "query" if name.is_empty() => {
+        "header" | "cookie" | "query" | "jwt" if name.is_empty() => {
             at.expected(format_args!("a name after {kind}."))
         }
         "header" => {
@@ -134,7 +138,11 @@ fn named(at: &At<'_>, kind: &str, name: &str) -> Option<KeyPart> {
             at.checked(text::value(name))?;
             Some(KeyPart::Query(name.into()))
         }
-        other => unknown(at, other, &["header", "cookie", "query"]),
+        "jwt" => {
+            at.checked(text::value(name))?;
+            Some(KeyPart::Attribute(Attribute::Jwt(name.into())))
+        }
+        other => unknown(at, other, &["header", "cookie", "query", "jwt"]),
     }
 }
 
@@ -180,6 +188,7 @@ impl fmt::Display for Written<'_> {
             KeyPart::PathSegment(segment) => write!(f, "path[{segment}]"),
             KeyPart::Method => f.write_str("method"),
             KeyPart::Host => f.write_str("host"),
+            KeyPart::Attribute(attribute) => attribute.fmt(f),
             KeyPart::Constant(value) => write!(f, "constant:{value}"),
             KeyPart::Optional(part) => write!(f, "{}?", Written(part)),
         }

@@ -9,11 +9,3 @@ pub(super) const FILE: &[&str] = &["tiers"];
 
 /// Fields of a rule.
 pub(super) const RULE: &[&str] = &["per_tier"];
-
-/// Fields of a match.
-pub(super) const MATCH: &[&str] = &["country", "asn", "ja4"];
-
-/// Whether a part of a key will be understood one day.
-pub(super) fn is_key_part(part: &str) -> bool {
-    matches!(part, "country" | "asn" | "ja4") || part.starts_with("jwt.")
-}

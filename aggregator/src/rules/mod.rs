@@ -34,7 +34,9 @@
 //! lower case, since they have none.
 
 mod at;
+mod attributes;
 mod check;
+mod compile;
 mod conditions;
 mod described;
 mod diagnostic;
@@ -61,6 +63,7 @@ mod write;
 mod tests;
 
 pub use check::{Format, check};
+pub use compile::{CompileError, Compiled, compile};
 pub use described::{Described, DescribedError};
 pub use diagnostic::{Diagnostic, Place, Problems};
 pub use diff::{Difference, diff};

@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 
 use limiter::{
     quota::Algorithm,
-    rule::{Condition, Expect, Response, Rule},
+    rule::{Attribute, Condition, Expect, Response, Rule},
 };
 
 use super::{
@@ -17,9 +17,13 @@ use super::{
 };
 
 /// The fields of a match in the order in which they are read; `all` is the last.
-const ORDER: [&str; 9] = [
-    "hosts", "paths", "methods", "headers", "cidr", "cookies", "query", "any", "not",
+const ORDER: [&str; 13] = [
+    "hosts", "paths", "methods", "headers", "cidr", "cookies", "query", "country", "asn", "ja4",
+    "jwt", "any", "not",
 ];
+
+/// What some reader of YAML takes for a truth or nothing, in whatever case.
+const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
 
 /// A value in one line.
 enum Flow {
@@ -240,10 +244,21 @@ fn field(condition: &Condition) -> (&'static str, Flow) {
         Condition::Cookie { name, expect } => ("cookies", expected(name, expect)),
         Condition::Query { name, expect } => ("query", expected(name, expect)),
         Condition::Address(blocks) => ("cidr", texts(blocks)),
+        Condition::Attribute { attribute, expect } => attribute_field(attribute, expect),
         Condition::Any(lists) => ("any", alternatives(lists)),
         Condition::None(lists) => ("not", alternatives(lists)),
         // No file can ask for it.
         Condition::Unsupported => ("unsupported", Flow::List(Vec::new())),
+    }
+}
+
+fn attribute_field(attribute: &Attribute, expect: &Expect) -> (&'static str, Flow) {
+    let value = value(expect);
+    match attribute {
+        Attribute::Country => ("country", value),
+        Attribute::Asn => ("asn", value),
+        Attribute::Ja4 => ("ja4", value),
+        Attribute::Jwt(claim) => ("jwt", Flow::Map(vec![(scalar(claim), value)])),
     }
 }
 
@@ -252,7 +267,11 @@ fn alternatives(lists: &[Vec<Condition>]) -> Flow {
 }
 
 fn expected(name: &str, expect: &Expect) -> Flow {
-    let value = match expect {
+    Flow::Map(vec![(scalar(name), value(expect))])
+}
+
+fn value(expect: &Expect) -> Flow {
+    match expect {
         Expect::Present => Flow::Scalar("present".into()),
         Expect::Absent => Flow::Scalar("absent".into()),
         Expect::OneOf(values) => match &**values {
@@ -260,8 +279,7 @@ fn expected(name: &str, expect: &Expect) -> Flow {
             values => texts(values),
         },
         Expect::Like(globs) => Flow::Map(vec![("like".into(), texts(globs))]),
-    };
-    Flow::Map(vec![(scalar(name), value)])
+    }
 }
 
 fn texts<T: ToString>(values: impl IntoIterator<Item = T>) -> Flow {
@@ -274,10 +292,7 @@ fn scalar(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_.-+*".contains(&byte);
     let first = text.bytes().next();
     let starts = first.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"/_.".contains(&byte));
-    let word = matches!(
-        text,
-        "null" | "Null" | "NULL" | "true" | "false" | "yes" | "no"
-    );
+    let word = WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
     let plain = starts && !word && text.bytes().all(plain);
     if plain { text.into() } else { quoted(text) }
 }
@@ -363,6 +378,18 @@ mod tests {
                 "*.a.com".into(),
                 "[2001:db8::1]".into()
             ])),
+            Just(Condition::Attribute {
+                attribute: Attribute::Country,
+                expect: Expect::OneOf(vec!["NO".into(), "T1".into()]),
+            }),
+            Just(Condition::Attribute {
+                attribute: Attribute::Asn,
+                expect: Expect::OneOf(vec!["64500".into()]),
+            }),
+            named().prop_map(|(name, expect)| Condition::Attribute {
+                attribute: Attribute::Jwt(name),
+                expect,
+            }),
             Just(Condition::Address(vec!["2001:db8::/32".parse().unwrap()])),
         ];
         let nested = |inner: BoxedStrategy<Condition>| {

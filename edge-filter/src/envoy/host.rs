@@ -2,17 +2,22 @@
 //! who this worker's source is.
 
 use limiter::edge::{Identity, Settings};
+use limiter::rule::Attribute;
 use limiter::time::Timestamp;
 
 use super::abi::{self, Map, Metric};
+use crate::claims::claim;
 use crate::config::Config;
 use crate::metrics::{Kind, Sink};
 use crate::request::Host;
 
 /// The request at hand, as Envoy knows it.
-pub(super) struct Request;
+pub(super) struct Request<'a> {
+    /// The settings in force.
+    pub(super) config: &'a Config,
+}
 
-impl Host for Request {
+impl Host for Request<'_> {
     fn headers(&self) -> Vec<u8> {
         abi::map(Map::Request)
     }
@@ -23,6 +28,14 @@ impl Host for Request {
 
     fn peer(&self) -> Option<Vec<u8>> {
         abi::property("source\0address")
+    }
+
+    fn attribute(&self, attribute: &Attribute) -> Option<Vec<u8>> {
+        let value = self.header(self.config.attributes.header(attribute)?)?;
+        match attribute {
+            Attribute::Jwt(name) => claim(&value, name),
+            Attribute::Country | Attribute::Asn | Attribute::Ja4 => Some(value),
+        }
     }
 
     fn now(&self) -> Timestamp {

@@ -107,9 +107,12 @@ pub(super) fn tick(root: u32) {
 
 /// A request's headers are there.
 pub(super) fn request(context: u32) -> Action {
-    let Some((outcome, root)) =
-        with(|worker| (worker.source.handle_request(context, &Request), worker.root))
-    else {
+    let Some((outcome, root)) = with(|worker| {
+        let request = Request {
+            config: &worker.config,
+        };
+        (worker.source.handle_request(context, &request), worker.root)
+    }) else {
         return Action::Continue;
     };
     if carry_out(root) | set_pace(root) {

@@ -21,6 +21,7 @@ struct Fake {
     whole: Cell<u32>,
     single: Cell<u32>,
     peers: Cell<u32>,
+    attributes: Cell<u32>,
 }
 
 impl Host for Fake {
@@ -38,6 +39,11 @@ impl Host for Fake {
     fn peer(&self) -> Option<Vec<u8>> {
         self.peers.set(self.peers.get() + 1);
         Some(self.peer.as_bytes().to_vec())
+    }
+
+    fn attribute(&self, attribute: &Attribute) -> Option<Vec<u8>> {
+        self.attributes.set(self.attributes.get() + 1);
+        (*attribute == Attribute::Country).then(|| b"NO".to_vec())
     }
 
     fn now(&self) -> Timestamp {
@@ -79,8 +85,8 @@ fn address(
         headers: headers.to_vec(),
         ..Fake::default()
     };
-    let fetch = Fetch::best_for(&rules);
-    HostRequest::new(&host, &rules, &fetch)
+    let wants = Wants::of(&rules);
+    HostRequest::new(&host, &rules, &wants)
         .address()
         .map(|address| address.to_string())
 }
@@ -88,13 +94,13 @@ fn address(
 #[test]
 fn one_header_is_fetched_alone() {
     let rules = rules(&[&[KeyPart::Header("x-api-key".into())]], &[]);
-    let fetch = Fetch::best_for(&rules);
-    assert_eq!(fetch, Fetch::One("x-api-key".into()));
+    let wants = Wants::of(&rules);
+    assert_eq!(wants.headers, Fetch::One("x-api-key".into()));
     let host = Fake {
         headers: vec![("x-api-key", "a")],
         ..Fake::default()
     };
-    let query = rules.resolve(&HostRequest::new(&host, &rules, &fetch));
+    let query = rules.resolve(&HostRequest::new(&host, &rules, &wants));
     assert_eq!(query.hits.len(), 1);
     assert_eq!(
         (host.single.get(), host.whole.get(), host.peers.get()),
@@ -108,12 +114,12 @@ fn several_headers_are_fetched_at_once() {
         &[&[KeyPart::Header("x-api-key".into())], &[KeyPart::Path]],
         &[],
     );
-    let fetch = Fetch::best_for(&rules);
+    let wants = Wants::of(&rules);
     let host = Fake {
         headers: vec![("x-api-key", "a"), (":path", "/a?b")],
         ..Fake::default()
     };
-    let query = rules.resolve(&HostRequest::new(&host, &rules, &fetch));
+    let query = rules.resolve(&HostRequest::new(&host, &rules, &wants));
     assert_eq!(query.hits.len(), 2);
     assert_eq!(
         (host.single.get(), host.whole.get(), host.peers.get()),
@@ -124,13 +130,13 @@ fn several_headers_are_fetched_at_once() {
 #[test]
 fn a_rule_per_address_fetches_no_header_and_the_address_once() {
     let rules = rules(&[&per_address(), &per_address()], &[]);
-    let fetch = Fetch::best_for(&rules);
-    assert_eq!(fetch, Fetch::Nothing);
+    let wants = Wants::of(&rules);
+    assert_eq!(wants.headers, Fetch::Nothing);
     let host = Fake {
         peer: "192.0.2.7:1234",
         ..Fake::default()
     };
-    let query = rules.resolve(&HostRequest::new(&host, &rules, &fetch));
+    let query = rules.resolve(&HostRequest::new(&host, &rules, &wants));
     assert_eq!(query.hits.len(), 2);
     assert_eq!(
         (host.single.get(), host.whole.get(), host.peers.get()),
@@ -166,14 +172,14 @@ fn a_trusted_proxy_is_seen_past_over_several_headers() {
 #[test]
 fn the_list_is_fetched_alone_when_no_rule_looks_at_anything_else() {
     let rules = rules(&[&per_address()], &["10.0.0.0/8"]);
-    let fetch = Fetch::best_for(&rules);
-    assert_eq!(fetch, Fetch::One("x-forwarded-for".into()));
+    let wants = Wants::of(&rules);
+    assert_eq!(wants.headers, Fetch::One("x-forwarded-for".into()));
     let host = Fake {
         peer: "10.0.0.1:1",
         headers: vec![("x-forwarded-for", "192.0.2.7")],
         ..Fake::default()
     };
-    let request = HostRequest::new(&host, &rules, &fetch);
+    let request = HostRequest::new(&host, &rules, &wants);
     assert_eq!(
         request.address().map(|a| a.to_string()).as_deref(),
         Some("192.0.2.7")
@@ -185,4 +191,19 @@ fn the_list_is_fetched_alone_when_no_rule_looks_at_anything_else() {
 fn a_peer_without_an_address_has_none() {
     assert_eq!(address("/tmp/socket", &[], &[]), None);
     assert_eq!(address("", &[], &[]), None);
+}
+
+#[test]
+fn what_the_host_knows_is_asked_for_once_and_only_if_a_rule_wants_it() {
+    let country = KeyPart::Attribute(Attribute::Country);
+    let asn = KeyPart::Attribute(Attribute::Asn);
+    let country = std::slice::from_ref(&country);
+    let rules = rules(&[country, country, &[asn]], &[]);
+    let host = Fake::default();
+    let wants = Wants::of(&rules);
+    let query = rules.resolve(&HostRequest::new(&host, &rules, &wants));
+    let hit: Vec<usize> = query.hits.iter().map(|hit| hit.rule).collect();
+    assert_eq!(hit, [0, 1], "nobody knows the network");
+    assert_eq!(host.attributes.get(), 2, "one of each");
+    assert_eq!(host.whole.get() + host.single.get(), 0);
 }

@@ -5,7 +5,7 @@ use core::num::NonZeroU64;
 use limiter::key::HashSeed;
 use limiter::ledger::{Journal, Ledger};
 use limiter::quota::{Algorithm, Quota};
-use limiter::rule::{Consistency, Rule};
+use limiter::rule::{Attribute, Consistency, Rule};
 use limiter::window::Window;
 use limiter::wire::SyncRequest;
 use prost::Message;
@@ -27,6 +27,10 @@ impl Host for Fake {
     }
 
     fn peer(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn attribute(&self, _: &Attribute) -> Option<Vec<u8>> {
         None
     }
 

@@ -33,6 +33,10 @@ unsafe extern "C" {
     /// Puts the client's address there; -1 if it is not known.
     #[link_name = "peer"]
     fn host_peer() -> i32;
+    /// Puts there what Cloudflare knows of the request, by its name in rules; -1 if
+    /// it does not.
+    #[link_name = "attribute"]
+    fn host_attribute(name: *const u8, len: usize) -> i32;
     /// Takes a record, or a chunk of a snapshot, of the books.
     #[link_name = "keep"]
     fn host_keep(bytes: *const u8, len: usize);
@@ -79,6 +83,12 @@ pub(super) fn headers() -> Vec<u8> {
 pub(super) fn peer() -> Option<Vec<u8>> {
     // SAFETY: the host writes to the inbox.
     taken(unsafe { host_peer() })
+}
+
+/// What Cloudflare knows of the request at hand.
+pub(super) fn attribute(name: &str) -> Option<Vec<u8>> {
+    // SAFETY: the host reads `name` during the call, and writes to the inbox.
+    taken(unsafe { host_attribute(name.as_ptr(), name.len()) })
 }
 
 /// Hands over a record or a chunk.

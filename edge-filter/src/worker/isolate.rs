@@ -10,12 +10,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use limiter::edge::Identity;
+use limiter::rule::Attribute;
 use limiter::ruleset::RuleSet;
 use limiter::time::{Micros, Timestamp};
 use limiter::wire;
 use prost::Message;
 
 use super::abi::{self, Level};
+use crate::claims::claim;
 use crate::config::Config;
 use crate::refusal::Refusal;
 use crate::request::Host;
@@ -52,6 +54,7 @@ pub(super) enum Fate {
 }
 
 struct Isolate {
+    config: Config,
     source: Source,
     /// None: the region is one service.
     shards: Option<Shards>,
@@ -67,9 +70,12 @@ thread_local! {
 }
 
 /// The request at hand, as JavaScript knows it.
-struct Request(Timestamp);
+struct Request<'a> {
+    config: &'a Config,
+    now: Timestamp,
+}
 
-impl Host for Request {
+impl Host for Request<'_> {
     fn headers(&self) -> Vec<u8> {
         abi::headers()
     }
@@ -88,8 +94,21 @@ impl Host for Request {
         })
     }
 
+    /// Cloudflare's word; of a claim, that of the header that the settings name.
+    fn attribute(&self, attribute: &Attribute) -> Option<Vec<u8>> {
+        match attribute {
+            Attribute::Jwt(name) => {
+                let header = self.config.attributes.header(attribute)?;
+                claim(&self.header(header)?, name)
+            }
+            Attribute::Country | Attribute::Asn | Attribute::Ja4 => {
+                abi::attribute(&attribute.to_string())
+            }
+        }
+    }
+
     fn now(&self) -> Timestamp {
-        self.0
+        self.now
     }
 }
 
@@ -118,8 +137,9 @@ pub(super) fn start(
     }
     let isolate = Isolate {
         source,
-        shards: (shards > 0).then(|| Shards::new(shards, id)),
         timeout: Micros::from_millis(u64::from(config.timeout_ms)),
+        config,
+        shards: (shards > 0).then(|| Shards::new(shards, id)),
         token: 0,
         calls: Vec::new(),
         unsent: VecDeque::new(),
@@ -145,7 +165,11 @@ pub(super) fn rules() -> Option<Vec<u8>> {
 
 /// A request has arrived.
 pub(super) fn request(id: u32, now: Timestamp) -> Fate {
-    match with(|isolate| isolate.source.handle_request(id, &Request(now))) {
+    let decide = |isolate: &mut Isolate| {
+        let config = &isolate.config;
+        isolate.source.handle_request(id, &Request { config, now })
+    };
+    match with(decide) {
         None | Some(Outcome::Pass) => Fate::Pass,
         Some(Outcome::Hold) => Fate::Hold,
         Some(Outcome::Refuse(refusal)) => {

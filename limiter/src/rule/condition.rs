@@ -2,6 +2,7 @@
 
 use alloc::{string::String, vec::Vec};
 
+use super::Attribute;
 use crate::address::Cidr;
 
 /// One thing that must hold.
@@ -35,6 +36,13 @@ pub enum Condition {
     Query {
         /// Its name, decoded.
         name: String,
+        /// What is expected of it.
+        expect: Expect,
+    },
+    /// What the host knows of the request is as expected.
+    Attribute {
+        /// What.
+        attribute: Attribute,
         /// What is expected of it.
         expect: Expect,
     },

@@ -2,6 +2,8 @@
 
 use alloc::{boxed::Box, string::String};
 
+use super::Attribute;
+
 /// One part of a rule's key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyPart {
@@ -26,6 +28,8 @@ pub enum KeyPart {
     Method,
     /// The host, without its port.
     Host,
+    /// What the host knows of the request.
+    Attribute(Attribute),
     /// A fixed value.
     Constant(String),
     /// This part, and one count for all requests that have no value for it: not

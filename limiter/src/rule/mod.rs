@@ -11,6 +11,7 @@ use crate::{
     window::Window,
 };
 
+mod attribute;
 mod condition;
 mod key_part;
 mod pattern;
@@ -18,6 +19,7 @@ pub mod response;
 pub mod text;
 mod validate;
 
+pub use attribute::{Attribute, AttributeError, AttributeValueError};
 pub use condition::{Condition, Expect};
 pub use key_part::KeyPart;
 pub use pattern::{HostPattern, PathPattern, SEGMENTS_MAX};

@@ -3,8 +3,8 @@
 use alloc::{string::String, vec::Vec};
 
 use super::{
-    Condition, Expect, HostPattern, KeyPart, PathPattern, Rule, response::ResponseError, text,
-    text::TextError,
+    Attribute, AttributeValueError, Condition, Expect, HostPattern, KeyPart, PathPattern, Rule,
+    response::ResponseError, text, text::TextError,
 };
 use crate::time::Micros;
 
@@ -73,6 +73,9 @@ pub enum RuleError {
         /// The bits of an IPv6 address that were to count.
         v6: u8,
     },
+    /// A value that an attribute never has.
+    #[error("condition: {0}")]
+    Attribute(AttributeValueError),
     /// Segments count from 1.
     #[error("the first segment of a path is 1, got 0")]
     SegmentZero,
@@ -173,6 +176,18 @@ fn condition(condition: &Condition) -> Result<(), RuleError> {
             text::value(name).map_err(RuleError::Condition)?;
             expected(expect)
         }
+        Condition::Attribute { attribute, expect } => {
+            if let Attribute::Jwt(claim) = attribute {
+                text::value(claim).map_err(RuleError::Condition)?;
+            }
+            if let Expect::OneOf(values) = expect {
+                let mut values = values.iter();
+                values
+                    .try_for_each(|value| attribute.check(value))
+                    .map_err(RuleError::Attribute)?;
+            }
+            expected(expect)
+        }
         Condition::Address(blocks) => count(blocks),
         Condition::Any(_) | Condition::None(_) | Condition::Unsupported => Ok(()),
     }
@@ -213,15 +228,16 @@ fn key_part(part: &KeyPart) -> Result<(), RuleError> {
         KeyPart::PathSegment(0) => Err(RuleError::SegmentZero),
         KeyPart::Header(name) => text::header_name(name).map_err(RuleError::Key),
         KeyPart::Cookie(name) => text::token(name).map_err(RuleError::Key),
-        KeyPart::Query(value) | KeyPart::Constant(value) => {
-            text::value(value).map_err(RuleError::Key)
-        }
+        KeyPart::Query(value)
+        | KeyPart::Constant(value)
+        | KeyPart::Attribute(Attribute::Jwt(value)) => text::value(value).map_err(RuleError::Key),
         KeyPart::Optional(inner) if matches!(**inner, KeyPart::Optional(_)) => {
             Err(RuleError::OptionalTwice)
         }
         KeyPart::Optional(inner) => key_part(inner),
         KeyPart::Address { .. }
         | KeyPart::PathSegment(_)
+        | KeyPart::Attribute(_)
         | KeyPart::Path
         | KeyPart::Method
         | KeyPart::Host => Ok(()),

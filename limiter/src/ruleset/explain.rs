@@ -78,6 +78,7 @@ fn value(part: &KeyPart, request: &impl Request) -> Option<Vec<u8>> {
         }
         KeyPart::Method => request.method().into(),
         KeyPart::Host => parts::host_only(request.host()).to_ascii_lowercase(),
+        KeyPart::Attribute(attribute) => request.attribute(attribute)?.into(),
         KeyPart::Constant(value) => value.clone().into_bytes(),
         KeyPart::Optional(part) => value(part, request)?,
     })

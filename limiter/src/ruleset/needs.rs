@@ -6,7 +6,7 @@
 use alloc::{string::String, vec::Vec};
 
 use super::RuleSet;
-use crate::rule::{Condition, KeyPart};
+use crate::rule::{Attribute, Condition, KeyPart};
 
 /// What of a request a set of rules ever looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct Needs {
     /// Headers that rules name, `cookie` among them if any rule looks at a
     /// cookie: in lower case, sorted, each once.
     pub headers: Vec<String>,
+    /// What the host knows of it: sorted, each once.
+    pub attributes: Vec<Attribute>,
 }
 
 impl Needs {
@@ -36,6 +38,8 @@ impl Needs {
         needs.forwarded_for = needs.address && !rules.trusted_proxies.is_empty();
         needs.headers.sort_unstable();
         needs.headers.dedup();
+        needs.attributes.sort_unstable();
+        needs.attributes.dedup();
         needs
     }
 
@@ -48,6 +52,7 @@ impl Needs {
             Condition::Address(_) => self.address = true,
             Condition::Cookie { .. } => self.headers.push("cookie".into()),
             Condition::Query { .. } => self.path = true,
+            Condition::Attribute { attribute, .. } => self.attributes.push(attribute.clone()),
             Condition::Any(lists) | Condition::None(lists) => {
                 lists.iter().flatten().for_each(|one| self.condition(one));
             }
@@ -63,6 +68,7 @@ impl Needs {
             KeyPart::Query(_) | KeyPart::Path | KeyPart::PathSegment(_) => self.path = true,
             KeyPart::Method => self.method = true,
             KeyPart::Host => self.host = true,
+            KeyPart::Attribute(attribute) => self.attributes.push(attribute.clone()),
             KeyPart::Constant(_) => {}
             KeyPart::Optional(part) => self.key_part(part),
         }

@@ -1,5 +1,6 @@
 //! How the parts of a key go into a counter's name.
 
+use alloc::string::ToString;
 use core::{net::IpAddr, slice, str};
 
 use crate::{
@@ -29,6 +30,7 @@ pub(super) fn describe(hasher: &mut KeyHasher, part: &KeyPart) {
             hasher.value(&[10]);
             describe(hasher, part);
         }
+        KeyPart::Attribute(attribute) => named(hasher, 11, &attribute.to_string()),
     }
 }
 
@@ -55,6 +57,7 @@ pub(super) fn take(hasher: &mut KeyHasher, part: &KeyPart, request: &impl Reques
         }
         KeyPart::Method => hasher.value(request.method()),
         KeyPart::Host => take_host(hasher, request.host()),
+        KeyPart::Attribute(attribute) => hasher.value(request.attribute(attribute)?),
         KeyPart::Constant(_) => {}
         // What has no value has not touched the hasher.
         KeyPart::Optional(part) => {
@@ -87,6 +90,7 @@ pub(super) fn take_named(
         | KeyPart::Cookie(_)
         | KeyPart::Query(_)
         | KeyPart::PathSegment(_)
+        | KeyPart::Attribute(_)
         | KeyPart::Method => hasher.value(values.next()?),
     }
     Some(())

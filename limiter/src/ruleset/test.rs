@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use crate::{
     address::Cidr,
     request::{Request, parts},
-    rule::{self, Condition, Expect, HostPattern, PathPattern, text::TextError},
+    rule::{self, Attribute, Condition, Expect, HostPattern, PathPattern, text::TextError},
 };
 
 /// A condition, ready to be asked. From the cheapest to the dearest.
@@ -16,6 +16,7 @@ pub(super) enum Test {
     Address(Vec<Cidr>),
     Host(Vec<HostPattern>),
     Path(Vec<PathPattern>),
+    Attribute(Attribute, Expect),
     Header(String, Expect),
     Cookie(String, Expect),
     Query(String, Expect),
@@ -32,6 +33,9 @@ impl Test {
             Condition::Host(hosts) => Self::Host(each(hosts, HostPattern::new)?),
             Condition::Path(paths) => Self::Path(each(paths, PathPattern::new)?),
             Condition::Header { name, expect } => Self::Header(name.clone(), expect.clone()),
+            Condition::Attribute { attribute, expect } => {
+                Self::Attribute(attribute.clone(), expect.clone())
+            }
             Condition::Cookie { name, expect } => Self::Cookie(name.clone(), expect.clone()),
             Condition::Query { name, expect } => Self::Query(name.clone(), expect.clone()),
             Condition::Any(lists) => Self::Any(alternatives(lists)?),
@@ -46,11 +50,12 @@ impl Test {
             Self::Address(_) => 2,
             Self::Host(_) => 3,
             Self::Path(_) => 4,
-            Self::Header(..) => 5,
-            Self::Cookie(..) => 6,
-            Self::Query(..) => 7,
-            Self::Any(_) => 8,
-            Self::None(_) => 9,
+            Self::Attribute(..) => 5,
+            Self::Header(..) => 6,
+            Self::Cookie(..) => 7,
+            Self::Query(..) => 8,
+            Self::Any(_) => 9,
+            Self::None(_) => 10,
         }
     }
 
@@ -70,6 +75,7 @@ impl Test {
                 paths.iter().any(|pattern| pattern.fits(path))
             }
             Self::Header(name, expect) => met(expect, request.header(name)),
+            Self::Attribute(attribute, expect) => met(expect, request.attribute(attribute)),
             Self::Cookie(name, expect) => {
                 let cookies = request.header("cookie");
                 met(

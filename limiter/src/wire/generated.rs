@@ -470,7 +470,7 @@ pub struct Header {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Condition {
-    #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub kind: ::core::option::Option<condition::Kind>,
 }
 /// Nested message and enum types in `Condition`.
@@ -499,6 +499,10 @@ pub mod condition {
         /// A query parameter, decoded.
         #[prost(message, tag = "9")]
         Query(super::HeaderCondition),
+        /// What the host knows of the request. The name is `country`, `asn`, `ja4` or
+        /// `jwt.` and a claim.
+        #[prost(message, tag = "10")]
+        Attribute(super::HeaderCondition),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -540,7 +544,7 @@ pub mod header_condition {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct KeyPart {
-    #[prost(oneof = "key_part::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "key_part::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub kind: ::core::option::Option<key_part::Kind>,
 }
 /// Nested message and enum types in `KeyPart`.
@@ -567,6 +571,9 @@ pub mod key_part {
         /// This part; a request that has none is counted under "missing".
         #[prost(message, tag = "9")]
         Optional(::prost::alloc::boxed::Box<super::KeyPart>),
+        /// What the host knows of the request, named as in a condition.
+        #[prost(string, tag = "10")]
+        Attribute(::prost::alloc::string::String),
     }
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -30,6 +30,7 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
     ("rustls", &["aggregator/src/serve/http/"]),
     ("rcgen", &["aggregator/tests/"]),
     ("ureq", &["aggregator/src/client/", "aggregator/examples/"]),
+    ("base64", &["edge-filter/src/claims.rs"]),
     ("httpdate", &["aggregator/src/cli/"]),
     ("clap_complete", &["aggregator/src/cli/"]),
     ("tokio", &["aggregator/src/serve/", "aggregator/tests/"]),

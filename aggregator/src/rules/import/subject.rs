@@ -62,6 +62,10 @@ pub(super) fn test(subject: &KeyPart, op: Op) -> Result<Expr, String> {
             let (name, expect) = (name.clone(), expect(op)?);
             Condition::Query { name, expect }
         }
+        KeyPart::Attribute(attribute) => {
+            let (attribute, expect) = (attribute.clone(), expect(op)?);
+            Condition::Attribute { attribute, expect }
+        }
         _ if op == Op::Present => return Ok(Expr::True),
         KeyPart::Path => Condition::Path(paths(&op)?),
         KeyPart::Host => Condition::Host(hosts(&op)?),

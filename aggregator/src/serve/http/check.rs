@@ -1,7 +1,10 @@
 //! `POST /v1/ratelimit/check`: one request, decided here and exactly.
 
 use core::{net::IpAddr, num::NonZeroU64};
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use axum::{
     Json,
@@ -46,6 +49,8 @@ struct Request {
     #[serde(default)]
     headers: HashMap<String, String>,
     ip: Option<IpAddr>,
+    #[serde(default)]
+    attributes: BTreeMap<String, String>,
 }
 
 fn get() -> String {
@@ -119,7 +124,7 @@ impl TryFrom<Asked> for Check {
         match (asked.rule, asked.request) {
             (Some(rule), None) => Ok(Self::Named { rule, key, cost }),
             (None, Some(request)) if key.is_empty() && cost.is_none() => {
-                Ok(Self::Described(request.into()))
+                Ok(Self::Described(request.try_into()?))
             }
             (None, None) => Err(Problem::malformed(
                 "the body is not a check: name a rule and its key, or describe a request",
@@ -134,10 +139,20 @@ impl TryFrom<Asked> for Check {
     }
 }
 
-impl From<Request> for Described {
-    fn from(request: Request) -> Self {
+impl TryFrom<Request> for Described {
+    type Error = Problem;
+
+    fn try_from(request: Request) -> Result<Self, Problem> {
         let headers = request.headers.into_iter();
-        Self {
+        let attribute = |(name, value): (String, String)| match name.parse() {
+            Ok(attribute) => Ok((attribute, value)),
+            Err(error) => Err(Problem::malformed(format!(
+                "the body is not a check: {name:?} is no attribute: {error}"
+            ))
+            .with("field", "request.attributes")),
+        };
+        let attributes = request.attributes.into_iter().map(attribute);
+        Ok(Self {
             method: request.method,
             host: request.host,
             path: request.path,
@@ -145,7 +160,8 @@ impl From<Request> for Described {
                 .map(|(name, value)| (name.to_ascii_lowercase(), value))
                 .collect(),
             address: request.ip,
-        }
+            attributes: attributes.collect::<Result<_, _>>()?,
+        })
     }
 }
 

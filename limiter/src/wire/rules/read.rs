@@ -89,6 +89,11 @@ fn condition(sent: &wire::Condition) -> Result<Condition, Trouble> {
             let (name, expect) = named(query)?;
             Condition::Query { name, expect }
         }
+        Kind::Attribute(attribute) => {
+            let (name, expect) = named(attribute)?;
+            let attribute = name.parse().map_err(|_| Trouble::Unknown)?;
+            Condition::Attribute { attribute, expect }
+        }
         Kind::Any(lists) => Condition::Any(alternatives(lists)?),
         Kind::None(lists) => Condition::None(alternatives(lists)?),
     })
@@ -133,6 +138,7 @@ fn key_part(sent: &wire::KeyPart) -> Result<KeyPart, Trouble> {
         Kind::Host(true) => KeyPart::Host,
         Kind::Method(false) | Kind::Host(false) => return Err(Trouble::Unknown),
         Kind::Constant(value) => KeyPart::Constant(value.clone()),
+        Kind::Attribute(name) => KeyPart::Attribute(name.parse().map_err(|_| Trouble::Unknown)?),
         Kind::Optional(part) => KeyPart::Optional(Box::new(key_part(part)?)),
     })
 }

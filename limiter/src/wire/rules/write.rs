@@ -92,6 +92,9 @@ impl From<&Condition> for wire::Condition {
             Condition::Header { name, expect } => Some(Kind::Header(named(name, expect))),
             Condition::Cookie { name, expect } => Some(Kind::Cookie(named(name, expect))),
             Condition::Query { name, expect } => Some(Kind::Query(named(name, expect))),
+            Condition::Attribute { attribute, expect } => {
+                Some(Kind::Attribute(named(&attribute.to_string(), expect)))
+            }
             Condition::Any(lists) => Some(Kind::Any(alternatives(lists))),
             Condition::None(lists) => Some(Kind::None(alternatives(lists))),
             Condition::Address(blocks) => Some(Kind::Addresses(Values {
@@ -147,6 +150,7 @@ impl From<&KeyPart> for wire::KeyPart {
             KeyPart::Method => Kind::Method(true),
             KeyPart::Host => Kind::Host(true),
             KeyPart::Constant(value) => Kind::Constant(value.clone()),
+            KeyPart::Attribute(attribute) => Kind::Attribute(attribute.to_string()),
             KeyPart::Optional(part) => Kind::Optional(Box::new((&**part).into())),
         };
         Self { kind: Some(kind) }

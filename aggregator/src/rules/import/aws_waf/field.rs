@@ -1,6 +1,6 @@
 //! What a statement looks at, and what it makes of it first.
 
-use limiter::rule::KeyPart;
+use limiter::rule::{Attribute, KeyPart};
 
 use crate::rules::{at::At, import::report::Draft};
 
@@ -39,7 +39,18 @@ pub(super) fn to_match(at: &At<'_>, draft: &mut Draft) -> Result<KeyPart, String
         "Method" => Ok(KeyPart::Method),
         "SingleHeader" => named(&inner, header, draft),
         "SingleQueryArgument" => named(&inner, KeyPart::Query, draft),
+        "JA4Fingerprint" => fingerprint(&inner).map(KeyPart::Attribute),
         other => Err(format!("{other} is nothing that a rule looks at")),
+    }
+}
+
+/// The handshake's fingerprint, if a request without one is no match.
+pub(super) fn fingerprint(at: &At<'_>) -> Result<Attribute, String> {
+    match at.peek("FallbackBehavior").and_then(|way| way.scalar()) {
+        Some("NO_MATCH") => Ok(Attribute::Ja4),
+        _ => {
+            Err("JA4Fingerprint: a request without a fingerprint is not taken for one with".into())
+        }
     }
 }
 

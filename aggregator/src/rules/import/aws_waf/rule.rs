@@ -2,7 +2,7 @@
 
 use limiter::{
     quota::Algorithm,
-    rule::{Action, KeyPart, Response, response::STATUS_DEFAULT},
+    rule::{Action, Attribute, KeyPart, Response, response::STATUS_DEFAULT},
     time::Micros,
 };
 
@@ -186,6 +186,8 @@ fn custom(at: &At<'_>, limit: &Fields<'_>, draft: &mut Draft) -> Result<KeyPart,
             field::transformed(&inner, &KeyPart::Path, draft)?;
             Ok(KeyPart::Path)
         }
+        "ASN" => Ok(KeyPart::Attribute(Attribute::Asn)),
+        "JA4Fingerprint" => field::fingerprint(&inner).map(KeyPart::Attribute),
         other => Err(format!(
             "CustomKeys: {other} is nothing that a rule counts per"
         )),

@@ -1,5 +1,7 @@
 //! What a statement asks of a request.
 
+use limiter::rule::{Attribute, KeyPart};
+
 use super::field;
 use crate::rules::{
     at::At,
@@ -30,10 +32,40 @@ pub(super) fn read(at: &At<'_>, draft: &mut Draft) -> Result<Expr, String> {
         }
         "ByteMatchStatement" => bytes(&inner, draft),
         "RegexMatchStatement" => regex(&inner, draft),
+        "GeoMatchStatement" => {
+            sender(&inner, draft);
+            test(
+                &KeyPart::Attribute(Attribute::Country),
+                Op::OneOf(texts(&inner, "CountryCodes")?),
+            )
+        }
+        "AsnMatchStatement" => {
+            sender(&inner, draft);
+            test(
+                &KeyPart::Attribute(Attribute::Asn),
+                Op::OneOf(texts(&inner, "AsnList")?),
+            )
+        }
         "IPSetReferenceStatement" => Err(
             "IPSetReferenceStatement: a set that is kept elsewhere cannot be looked into".into(),
         ),
         other => Err(format!("{other} asks what no rule can")),
+    }
+}
+
+fn texts(at: &At<'_>, name: &str) -> Result<Vec<String>, String> {
+    let list = at
+        .peek(name)
+        .ok_or_else(|| format!("its {name} is missing"))?;
+    let items = list.items("a list").unwrap_or_default();
+    let texts = items.iter().filter_map(|item| item.scalar());
+    Ok(texts.map(str::to_owned).collect())
+}
+
+/// Whose address is looked up: a header's word is not taken.
+fn sender(at: &At<'_>, draft: &mut Draft) {
+    if at.peek("ForwardedIPConfig").is_some() {
+        draft.approximate("ForwardedIPConfig: the client is who the edge says it is");
     }
 }
 
@@ -49,7 +81,7 @@ fn text(at: &At<'_>, name: &str) -> Result<String, String> {
         .ok_or_else(|| format!("its {name} is missing"))
 }
 
-fn subject(at: &At<'_>, draft: &mut Draft) -> Result<limiter::rule::KeyPart, String> {
+fn subject(at: &At<'_>, draft: &mut Draft) -> Result<KeyPart, String> {
     let field = at
         .peek("FieldToMatch")
         .ok_or("its FieldToMatch is missing")?;

@@ -1,6 +1,6 @@
 //! The fields of the Rules language that a rule can look at.
 
-use limiter::rule::{KeyPart, text};
+use limiter::rule::{Attribute, KeyPart, text};
 
 use crate::rules::import::{
     build::WHOLE_ADDRESS,
@@ -63,6 +63,9 @@ pub(super) fn read(tokens: &mut Tokens) -> Result<Field, Wrong> {
         "http.request.method" => plain(KeyPart::Method),
         "http.host" => plain(KeyPart::Host),
         "ip.src" => plain(WHOLE_ADDRESS),
+        "ip.src.country" | "ip.geoip.country" => plain(KeyPart::Attribute(Attribute::Country)),
+        "ip.src.asnum" | "ip.geoip.asnum" => plain(KeyPart::Attribute(Attribute::Asn)),
+        "cf.bot_management.ja4" => plain(KeyPart::Attribute(Attribute::Ja4)),
         "http.user_agent" => text("user-agent"),
         "http.referer" => text("referer"),
         "http.cookie" => text("cookie"),

@@ -1,6 +1,9 @@
 //! AWS WAF's rate-based statements.
 
-use limiter::{rule::Action, time::Micros};
+use limiter::{
+    rule::{Action, Attribute, KeyPart},
+    time::Micros,
+};
 
 use super::*;
 
@@ -103,11 +106,42 @@ fn count_only_watches_and_allow_is_no_limit() {
 }
 
 #[test]
+fn a_country_a_network_and_a_fingerprint_are_what_the_edge_knows() {
+    let known = |country: &str, asn: &str| {
+        let told = [format!("country={country}"), format!("asn={asn}")];
+        request("GET /", &[], "192.0.2.7")
+            .with_attributes(&told)
+            .unwrap()
+    };
+    let country = scoped(r#"{"GeoMatchStatement": {"CountryCodes": ["NO", "SE"]}}"#);
+    let asn = scoped(r#"{"AsnMatchStatement": {"AsnList": [64500]}}"#);
+    for (text, request, expected) in [
+        (&country, known("NO", "1"), true),
+        (&country, known("DE", "1"), false),
+        (&asn, known("DE", "64500"), true),
+        (&asn, known("DE", "1"), false),
+        (&asn, super::request("GET /", &[], "192.0.2.7"), false),
+    ] {
+        let met = met(&rules(SOURCE, text), &request);
+        assert_eq!(!met.is_empty(), expected, "{text} {met:?}");
+    }
+    let keyed = |way: &str| {
+        acl(&format!(
+            r#""AggregateKeyType": "CUSTOM_KEYS", "CustomKeys": [{{"ASN": {{}}}},
+            {{"JA4Fingerprint": {{"FallbackBehavior": "{way}"}}}}]"#
+        ))
+    };
+    let parts = [Attribute::Asn, Attribute::Ja4].map(KeyPart::Attribute);
+    assert_eq!(rule(SOURCE, &keyed("NO_MATCH")).key, parts);
+    assert!(report(SOURCE, &keyed("MATCH")).contains("1 dropped"));
+}
+
+#[test]
 fn what_a_statement_asks_that_no_rule_can_drops_the_rule() {
     for (statement, said) in [
         (
-            r#"{"GeoMatchStatement": {"CountryCodes": ["NO"]}}"#,
-            "GeoMatchStatement asks what no rule can",
+            r#"{"GeoMatchStatement": {"ForwardedIPConfig": {"HeaderName": "x"}}}"#,
+            "its CountryCodes is missing",
         ),
         (
             r#"{"IPSetReferenceStatement": {"ARN": "arn"}}"#,
