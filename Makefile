@@ -136,11 +136,11 @@ accuracy: ## simulated fleets beside one exact limiter
 	cargo run --locked --release -p simulator --example simulate -- tests/cases/accuracy.json
 
 # Redis and PostgreSQL are measured, too, where Debian's packages are installed.
-BENCHES := decide size envoy_cost flushes books counters
+BENCHES := decide size envoy_cost worker flushes books counters
 BENCH ?= $(BENCHES)
 
 .PHONY: bench
-bench: setup wasm ## every bench, or one: make bench BENCH=decide
+bench: setup wasm worker-module ## every bench, or one: make bench BENCH=decide
 	cargo build --locked --release -p aggregator
 	mkdir -p $(TARGET)/tmp
 	for bench in $(BENCH); do \

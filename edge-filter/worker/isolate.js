@@ -40,6 +40,7 @@ export class Isolate {
   // To be made while a request is at hand: there is no randomness before.
   constructor(settings) {
     this.region = settings.region === "url" ? new Service(settings) : new Objects(settings);
+    this.pop = settings.config.pop ?? "";
     this.flushMs = settings.config.flush_interval_ms;
     this.module = new Module();
     const config = new TextEncoder().encode(JSON.stringify(settings.config));
@@ -100,8 +101,24 @@ export class Isolate {
         return this.#work(env, ctx);
       });
       await Promise.all(sent);
+      this.#report(env);
     } while ((this.#touched || this.#failed) && !this.broken && Date.now() < end);
     this.#flusherUntil = 0;
+  }
+
+  // Hands over what was counted: a data point for each number that moved, named by
+  // metric, place, rule, and verdict or outcome.
+  #report(env) {
+    const moved = this.#guarded([], () => {
+      this.module.exports.isolate_report(Date.now());
+      return JSON.parse(this.module.outboxText());
+    });
+    for (const [name, by] of env.WEIR_METRICS === undefined ? [] : moved) {
+      const [metric, ...labels] = name.split(";");
+      const label = Object.fromEntries(labels.map((label) => label.split("=")));
+      const blobs = [metric, this.pop, label.rule ?? "", label.verdict ?? label.outcome ?? ""];
+      env.WEIR_METRICS.writeDataPoint({ blobs, doubles: [by], indexes: [metric] });
+    }
   }
 
   // Does whatever the source wants. Returns what is under way.

@@ -15,10 +15,6 @@ const PARTITIONS = 64;
 // How often what no longer matters is forgotten.
 const SWEEP_MS = 60_000;
 
-// The least that the log grows to before a snapshot takes its place, in bytes; it
-// may grow to the size of the last snapshot.
-const LOG_BYTES = 1 << 20;
-
 const TABLES = `
   CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, records BLOB NOT NULL);
   CREATE TABLE IF NOT EXISTS snapshot (
@@ -28,6 +24,10 @@ const TABLES = `
 `;
 
 export class Region extends DurableObject {
+  // The least that the log grows to before a snapshot takes its place, in bytes; it
+  // may grow to the size of the last snapshot.
+  static logBytes = 1 << 20;
+
   #sql;
   #module;
   #kept = [];
@@ -138,7 +138,7 @@ export class Region extends DurableObject {
     const records = framed(kept);
     this.#sql.exec("INSERT INTO log (first, records) VALUES (?, ?)", first, records);
     this.#logBytes += records.length;
-    if (this.#logBytes > Math.max(LOG_BYTES, this.#snapshotBytes)) this.#compact();
+    if (this.#logBytes > Math.max(Region.logBytes, this.#snapshotBytes)) this.#compact();
   }
 
   // A snapshot in place of the log.

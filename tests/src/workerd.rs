@@ -30,6 +30,9 @@ pub struct Setup {
     object_rules: Vec<u8>,
     variables: Vec<(String, String)>,
     entry: Option<(String, String)>,
+    bindings: String,
+    services: String,
+    extensions: String,
 }
 
 impl Setup {
@@ -46,7 +49,39 @@ impl Setup {
                 ("WEIR_OPERATOR_TOKEN".to_owned(), OPERATOR_TOKEN.to_owned()),
             ],
             entry: None,
+            bindings: String::new(),
+            services: String::new(),
+            extensions: String::new(),
         }
+    }
+
+    /// Forwards to a Worker in the same process, which answers `ok`, and to no
+    /// address.
+    #[must_use]
+    pub fn origin_inside(mut self) -> Self {
+        self.variables.retain(|(name, _)| name != "WEIR_ORIGIN");
+        let script = "export default { fetch: () => new Response(\"ok\") };";
+        let worker = format!(
+            "compatibilityDate = \"{}\", modules = [(name = \"o.js\", esModule = {script:?})]",
+            compatibility_date()
+        );
+        self.services = format!("(name = \"origin\", worker = ({worker})),\n");
+        self.binding("(name = \"WEIR_ORIGIN_WORKER\", service = \"origin\")")
+    }
+
+    /// One binding more, in Cap'n Proto's text form.
+    #[must_use]
+    pub fn binding(mut self, binding: &str) -> Self {
+        let _ = writeln!(self.bindings, "{binding},");
+        self
+    }
+
+    /// A module of the platform's own: its name, and its text.
+    #[must_use]
+    pub fn extension(mut self, name: &str, text: &str) -> Self {
+        let module = format!("(name = {name:?}, internal = true, esModule = {text:?})");
+        let _ = writeln!(self.extensions, "(modules = [{module}]),");
+        self
     }
 
     /// That many isolates, each on an address of its own.
@@ -213,8 +248,7 @@ impl Workerd {
         self.process = Some(Process::start("workerd", command, log));
         for address in &self.addresses {
             wait_until("workerd answers", || {
-                let probe = http::get("/_weir/", &[]);
-                http::send(*address, &probe).is_ok_and(|answer| answer.status == 401)
+                http::send(*address, &http::get("/_weir/", &[])).is_ok()
             });
         }
     }
@@ -227,6 +261,7 @@ impl Workerd {
              (name = \"internet\", network = (allow = [\"local\", \"public\", \"private\"])),\n\
              (name = \"disk\", disk = (path = \"data\", writable = true)),\n",
         );
+        text.push_str(&self.setup.services);
         let objects = "durableObjectNamespaces = [(className = \"Region\", uniqueKey = \"weir\", \
                        enableSql = true)], durableObjectStorage = (localDisk = \"disk\"),";
         self.service(&mut text, "region", "object-rules.bin", objects);
@@ -241,7 +276,7 @@ impl Workerd {
                  http = (cfBlobHeader = \"cf-blob\")),"
             );
         }
-        text.push_str("]);\n");
+        let _ = writeln!(text, "], extensions = [{}]);", self.setup.extensions);
         text
     }
 
@@ -269,6 +304,7 @@ impl Workerd {
         for (name, value) in &self.setup.variables {
             let _ = writeln!(text, "(name = \"{name}\", text = {value:?}),");
         }
+        text.push_str(&self.setup.bindings);
         text.push_str(
             "(name = \"WEIR_OBJECTS\", durableObjectNamespace = (className = \"Region\", \
              serviceName = \"region\"))],\n",

@@ -71,6 +71,12 @@ extern "C" fn isolate_due() -> f64 {
     abi::millis(isolate::due())
 }
 
+/// Puts what was counted since the last call into the outbox.
+#[unsafe(no_mangle)]
+extern "C" fn isolate_report(now: f64) {
+    abi::put(isolate::report(abi::instant(now)));
+}
+
 /// Puts the rules in force into the outbox.
 #[unsafe(no_mangle)]
 extern "C" fn isolate_rules() {

@@ -19,6 +19,7 @@ use prost::Message;
 use super::abi::{self, Level};
 use crate::claims::claim;
 use crate::config::Config;
+use crate::metrics::{Kind, Sink};
 use crate::refusal::Refusal;
 use crate::request::Host;
 use crate::shards::{Heard, Part, Shards};
@@ -63,6 +64,7 @@ struct Isolate {
     /// Which object each call under way went to.
     calls: Vec<(u32, u32)>,
     unsent: VecDeque<(u32, Part)>,
+    told: Told,
 }
 
 thread_local! {
@@ -112,6 +114,26 @@ impl Host for Request<'_> {
     }
 }
 
+/// Metrics on their way to JavaScript.
+#[derive(Default)]
+struct Told {
+    names: Vec<String>,
+    /// Which of them moved, and by how much.
+    moves: Vec<(u32, i64)>,
+}
+
+impl Sink for Told {
+    fn define(&mut self, _kind: Kind, name: &str) -> Option<u32> {
+        let id = u32::try_from(self.names.len()).ok()?;
+        self.names.push(name.to_owned());
+        Some(id)
+    }
+
+    fn add(&mut self, id: u32, by: i64) {
+        self.moves.push((id, by));
+    }
+}
+
 fn with<T>(act: impl FnOnce(&mut Isolate) -> T) -> Option<T> {
     ISOLATE.with(|cell| cell.try_borrow_mut().ok()?.as_mut().map(act))
 }
@@ -143,6 +165,7 @@ pub(super) fn start(
         token: 0,
         calls: Vec::new(),
         unsent: VecDeque::new(),
+        told: Told::default(),
     };
     ISOLATE.with(|cell| {
         cell.try_borrow_mut()
@@ -202,6 +225,21 @@ pub(super) fn answer(token: u32, body: Option<Vec<u8>>, now: Timestamp) -> bool 
         true
     })
     .unwrap_or(true)
+}
+
+/// What has been counted since the last call, as JSON: `[[name, by], ...]`. Names
+/// carry labels, as in `metrics`; a gauge moves by differences.
+pub(super) fn report(now: Timestamp) -> Vec<u8> {
+    with(|isolate| {
+        isolate.told.moves.clear();
+        isolate.source.report(&mut isolate.told, now);
+        let Told { names, moves } = &isolate.told;
+        let name = |id: &u32| names.get(usize::try_from(*id).ok()?);
+        let moves = moves.iter().filter_map(|(id, by)| Some((name(id)?, by)));
+        serde_json::json!(moves.collect::<Vec<_>>()).to_string()
+    })
+    .unwrap_or_default()
+    .into_bytes()
 }
 
 /// Time has passed.
