@@ -17,13 +17,14 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use weir_tests::binaries;
 use weir_tests::http::get;
 use weir_tests::measure::{machine, number, percentile, spread};
 use weir_tests::rules::per_header;
 use weir_tests::talk::{Protocol, talk};
+use weir_tests::wait::wall_us;
 use weir_tests::workerd::{Setup, Workerd, compiled};
 
 /// Far more than is sent.
@@ -217,12 +218,13 @@ impl Candidate {
         // Traffic that has been going for a while, so that leases are what they are
         // in service: what stood still was given back.
         talk(&protocol, address, CONNECTIONS, time * 2, &mut next);
-        let (before, began) = (self.workerd.process().cpu_time(), Instant::now());
+        let (before, began_us) = (self.workerd.process().cpu_time(), wall_us());
         let took = talk(&protocol, address, CONNECTIONS, time, &mut next);
         let spent = self.workerd.process().cpu_time().saturating_sub(before);
         let requests = took.len().max(1) as f64;
         self.costs.push(spent.as_secs_f64() * 1e6 / requests);
-        self.rates.push(requests / began.elapsed().as_secs_f64());
+        let passed = Duration::from_micros(wall_us() - began_us);
+        self.rates.push(requests / passed.as_secs_f64());
         self.halves.push(percentile(&took, 500));
         self.tails.push(percentile(&took, 990));
     }
