@@ -9,7 +9,6 @@
 
 import rules from "./rules.bin";
 import { Module } from "./module.js";
-import { Objects, Service } from "./region.js";
 import { SettingsError } from "./settings.js";
 
 // As in edge-filter/src/worker/isolate.rs.
@@ -39,7 +38,7 @@ export class Isolate {
 
   // To be made while a request is at hand: there is no randomness before.
   constructor(settings) {
-    this.region = settings.region === "url" ? new Service(settings) : new Objects(settings);
+    this.region = settings.region;
     this.pop = settings.config.pop ?? "";
     this.flushMs = settings.config.flush_interval_ms;
     this.module = new Module();

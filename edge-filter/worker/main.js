@@ -26,21 +26,28 @@ export default {
   async fetch(request, env, ctx) {
     try {
       settings ??= settingsOf(env, request.cf?.colo);
+    } catch (error) {
+      return refuse(error);
+    }
+    const operated = operate(request, env, settings);
+    if (operated !== null) return operated;
+    try {
       if (isolate === null || isolate.broken) isolate = new Isolate(settings);
     } catch (error) {
-      if (!(error instanceof SettingsError)) throw error;
-      console.error(`weir: ${error.message}`);
-      return new Response(`weir: ${error.message}\n`, { status: 500 });
+      if (error instanceof SettingsError) return refuse(error);
+      console.error(`weir: nothing is limited, the limiter does not start: ${error.stack}`);
+      return settings.forward(request, env);
     }
-    const region = isolate.region;
-    const operated = settings.operatorToken === null ? null : operate(request, env, settings, region);
-    if (operated !== null) return operated;
     const verdict = isolate.decide(request, env, ctx);
     const refusal = verdict instanceof Promise ? await verdict : verdict;
-    return refusal === null ? settings.forward(request, env) : answer(refusal);
+    if (refusal === null) return settings.forward(request, env);
+    return new Response(refusal.body, refusal);
   },
 };
 
-function answer({ status, headers, body }) {
-  return new Response(body, { status, headers });
+// Settings that are wrong are seen at the first request of a deployment.
+function refuse(error) {
+  if (!(error instanceof SettingsError)) throw error;
+  console.error(`weir: ${error.message}`);
+  return new Response(`weir: ${error.message}\n`, { status: 500 });
 }

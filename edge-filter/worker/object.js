@@ -62,18 +62,23 @@ export class Region extends DurableObject {
 
   // What the books say.
   status() {
-    this.#module.exports.object_status(Date.now());
     const log = this.#sql.exec("SELECT count(*) AS rows FROM log").one();
-    return { ...JSON.parse(this.#module.outboxText()), log_rows: log.rows, log_bytes: this.#logBytes };
+    return this.#change((exports) => {
+      exports.object_status(Date.now());
+      const books = JSON.parse(this.#module.outboxText());
+      return { ...books, log_rows: log.rows, log_bytes: this.#logBytes };
+    });
   }
 
   async alarm() {
-    const { object_sweep } = this.#module.exports;
-    for (let partition = 0; partition < PARTITIONS; partition += 1) {
-      while (object_sweep(partition, Date.now()) === 1);
-    }
-    if (this.status().keys === 0) this.#compact();
-    if (this.#logBytes > 0 || this.status().keys > 0) await this.#wake();
+    this.#change(({ object_sweep }) => {
+      for (let partition = 0; partition < PARTITIONS; partition += 1) {
+        while (object_sweep(partition, Date.now()) === 1);
+      }
+    });
+    const { keys } = this.status();
+    if (keys === 0) this.#compact();
+    else await this.#wake();
   }
 
   async #wake() {

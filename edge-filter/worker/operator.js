@@ -7,13 +7,15 @@
 const PREFIX = "/_weir/";
 
 // A promise of the answer; null if the request is not the operator's.
-export function operate(request, env, settings, region) {
+export function operate(request, env, settings) {
+  if (settings.operatorToken === null) return null;
   const { pathname } = new URL(request.url);
   if (!pathname.startsWith(PREFIX)) return null;
-  return answer(pathname.slice(PREFIX.length), request, env, settings, region);
+  return answer(pathname.slice(PREFIX.length), request, env, settings);
 }
 
-async function answer(what, request, env, settings, region) {
+async function answer(what, request, env, settings) {
+  const { region } = settings;
   if (!(await isOperator(request, settings.operatorToken))) {
     return problem(401, "this needs the operator's token as a bearer");
   }

@@ -7,9 +7,10 @@
 const ANSWER_MAX = 8 << 20;
 
 export class Service {
+  // How many objects it is: none.
   shards = 0;
 
-  constructor({ aggregator, token, timeoutMs }) {
+  constructor(aggregator, token, timeoutMs) {
     this.url = new URL("/v1/sync", aggregator);
     this.timeoutMs = timeoutMs;
     this.headers = { "content-type": "application/x-protobuf" };
@@ -35,7 +36,7 @@ export class Service {
 export class Objects {
   #ids = [];
 
-  constructor({ shards, timeoutMs }) {
+  constructor(shards, timeoutMs) {
     this.shards = shards;
     this.timeoutMs = timeoutMs;
   }
@@ -56,7 +57,7 @@ export class Objects {
 }
 
 // Fails if `promise` takes longer than this.
-export async function within(ms, promise) {
+async function within(ms, promise) {
   let timer;
   const late = new Promise((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);

@@ -1,5 +1,7 @@
 // Variables and bindings, read and checked. What is wrong is said by name.
 
+import { Objects, Service } from "./region.js";
+
 // What a deployment may set, besides its bindings.
 const KNOWN = [
   "WEIR_REGION",
@@ -41,13 +43,12 @@ export function settingsOf(env, colo) {
     throw new SettingsError("WEIR_REGION is object: bind the class Region as WEIR_OBJECTS");
   }
   const timeoutMs = number(env, "WEIR_TIMEOUT_MS", TIMEOUT_MS, 1, 60_000);
+  const aggregator = region === "url" ? address(env, "WEIR_AGGREGATOR_URL") : null;
+  const shards = number(env, "WEIR_SHARDS", SHARDS, 1, SHARDS_MAX);
+  const token = env.WEIR_TOKEN ?? null;
   return {
-    region,
-    aggregator: region === "url" ? address(env, "WEIR_AGGREGATOR_URL") : null,
-    token: env.WEIR_TOKEN ?? null,
-    shards: number(env, "WEIR_SHARDS", SHARDS, 1, SHARDS_MAX),
+    region: region === "url" ? new Service(aggregator, token, timeoutMs) : new Objects(shards, timeoutMs),
     operatorToken: env.WEIR_OPERATOR_TOKEN ?? null,
-    timeoutMs,
     forward: origin(env),
     // As edge-filter/src/config.rs reads them.
     config: {

@@ -7,8 +7,9 @@ use weir_tests::http::{self, get};
 use weir_tests::load::{Load, Until};
 use weir_tests::region::{Manner, Region};
 use weir_tests::rules::per_header;
+use weir_tests::spray::{Spray, admitted};
 use weir_tests::upstream::Upstream;
-use weir_tests::wait::wait_until;
+use weir_tests::wait::{wait_until, wall_us};
 use weir_tests::workerd::{Setup, Workerd, compiled};
 
 /// A window that no test sees the end of, in seconds.
@@ -210,6 +211,67 @@ fn objects_killed_under_load_lose_nothing_that_they_acknowledged() {
     wait_until("the books go on from there", || {
         workerd.books("hits") == Some(known + 5)
     });
+}
+
+#[test]
+fn isolates_that_are_thrown_away_lose_what_they_counted_since_their_last_flush_and_no_more() {
+    // A second between two flushes, and time for the last one to arrive.
+    const FLUSHED_US: u64 = 2_000_000;
+    let origin = Upstream::start();
+    let rules = compiled(1, vec![per_header("per-key", "x-api-key", 1_000_000, LONG)]);
+    let mut workerd = Workerd::start(Setup::new(&rules, origin.address()).isolates(2));
+    let request = get("/", &[("x-api-key", "one")]);
+    let spray = Spray::start(workerd.addresses().to_vec(), 4, 200, request);
+    let began_us = wall_us();
+    wait_until("it has gone on for a while", || {
+        wall_us() > began_us + 2 * FLUSHED_US
+    });
+    let killed_us = wall_us();
+    workerd.kill();
+    let answers = spray.stop();
+    workerd.restart();
+    let kept = workerd.books("hits").expect("the objects answer");
+    let by = |us: u64| admitted(answers.iter().filter(|answer| answer.at_us <= us));
+    eprintln!("{kept} kept of {}", by(killed_us));
+    assert!(kept <= by(u64::MAX), "{kept} of {}", by(u64::MAX));
+    let due = by(killed_us - FLUSHED_US);
+    assert!(kept >= due && due > 100, "{kept} kept, {due} were due");
+}
+
+#[test]
+fn a_setting_that_is_wrong_is_told_by_its_name_with_what_would_be_right() {
+    let origin = Upstream::start();
+    let rules = compiled(1, Vec::new());
+    for (name, value, said) in [
+        ("WEIR_REGION", "moon", "must be \"object\" or \"url\""),
+        ("WEIR_SHARDS", "65", "must be a whole number, 1 to 64"),
+        (
+            "WEIR_SHARD",
+            "4",
+            "WEIR_SHARD is not known; known are WEIR_REGION,",
+        ),
+        (
+            "WEIR_AGGREGATOR_URL",
+            "weir.example.com",
+            "must be a URL like https://",
+        ),
+        (
+            "WEIR_ORIGIN",
+            "https://a.example/b",
+            "scheme, host and port alone",
+        ),
+        ("WEIR_POP", "\u{e9}", "`pop` must be printable ASCII"),
+    ] {
+        let setup = Setup::new(&rules, origin.address()).variable(name, value);
+        let answer = Workerd::start(setup).get("/", &[]);
+        assert_eq!(answer.status, 500, "{name}");
+        assert!(answer.text().contains(said), "{}", answer.text());
+    }
+    let nonsense = Workerd::start(Setup::new(b"rules: []", origin.address())).get("/", &[]);
+    assert!(
+        nonsense.text().contains("weir rules compile"),
+        "{nonsense:?}"
+    );
 }
 
 #[test]

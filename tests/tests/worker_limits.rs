@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use weir_tests::http::get;
+use weir_tests::http::{self, get, request};
 use weir_tests::load::{Load, Until};
 use weir_tests::rules::{per_address, per_header};
-use weir_tests::upstream::Upstream;
+use weir_tests::upstream::{Upstream, response};
 use weir_tests::wait::wait_until;
 use weir_tests::workerd::{Setup, Workerd, compiled};
 
@@ -83,6 +83,29 @@ fn requests_that_wait_for_one_answer_are_all_told_of_it() {
     let tally = load.run(|_, _| request.clone());
     assert_eq!(tally.status(200), LIMIT, "{tally:?}");
     assert_eq!(tally.status(429), 16 - LIMIT, "{tally:?}");
+}
+
+#[test]
+fn a_request_reaches_the_origin_as_it_came_and_its_answer_the_client() {
+    let origin = Upstream::answering(|request| {
+        let header = |name: &str| {
+            let found = request.headers.iter().find(|(known, _)| known == name);
+            found.map_or("none", |(_, value)| value.as_str()).to_owned()
+        };
+        let told = format!("{}, x: {}", request.line, header("x"));
+        response(201, &[("x-told", &told)], &request.body)
+    });
+    let rules = compiled(1, vec![per_header("per-key", "x-api-key", 5, LONG)]);
+    let workerd = Workerd::start(Setup::new(&rules, origin.address()));
+    let request = request("POST", "/a/b%20c?d=e", &[("x", "y")], b"hello");
+    let answer = http::send(workerd.address(), &request).expect("an answer");
+    assert_eq!((answer.status, answer.text()), (201, "hello".to_owned()));
+    assert_eq!(
+        answer.header("x-told"),
+        Some("POST /a/b%20c?d=e HTTP/1.1, x: y")
+    );
+    let bound = Workerd::start(Setup::new(&rules, origin.address()).origin_inside());
+    assert_eq!(bound.get("/", &[]).text(), "ok");
 }
 
 #[test]

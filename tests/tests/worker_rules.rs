@@ -30,11 +30,16 @@ fn rules_come_from_the_aggregator_and_change_with_it_within_two_seconds() {
     let region = Region::start(vec![per_header("per-key", "x-api-key", 100_000, LONG)]);
     let origin = Upstream::start();
     // None are bundled.
-    let setup = Setup::new(b"", origin.address()).aggregator(region.address());
+    let setup = Setup::new(b"", origin.address())
+        .aggregator(region.address())
+        .variable("WEIR_TOKEN", "weir_secret");
     let workerd = Workerd::start(setup);
     wait_until("the isolate runs the rules", || {
         workerd.get("/", &[("x-api-key", "one")]).status == 200 && region.hits() >= 4
     });
+    let bearer = ("authorization".to_owned(), "Bearer weir_secret".to_owned());
+    let calls = region.calls();
+    assert!(calls.iter().all(|(call, _)| call.headers.contains(&bearer)));
     region.set_rules(vec![per_header("per-key", "x-api-key", 4, LONG)]);
     assert!(
         denied_soon(&workerd, "one"),
