@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use limiter::decision::Decision;
 use limiter::rule::Rule;
+use limiter::time::Micros;
 
 /// Microseconds in a second.
 const SECOND: u64 = 1_000_000;
@@ -70,11 +71,12 @@ impl Refusal {
 }
 
 /// The rule's quota. Windows that are no whole number of seconds have no `w`,
-/// which the draft counts in seconds.
+/// which the draft counts in seconds; nor has a calendar month, which is not
+/// always as long. `t` says when that ends.
 fn policy(name: &str, rule: &Rule) -> String {
     let mut policy = format!("{name};q={}", rule.quota.limit);
-    let window = rule.quota.window.length().get();
-    if window.is_multiple_of(SECOND) {
+    let window = rule.quota.window.fixed().map_or(0, Micros::get);
+    if window > 0 && window.is_multiple_of(SECOND) {
         let _ = write!(policy, ";w={}", window / SECOND);
     }
     policy

@@ -4,11 +4,14 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{Region, SEEDS, at, query, rule, rules, settings, source};
 use limiter::{
     decision::{Tier, Verdict},
-    edge::Settings,
+    edge::{Limiter, Settings},
     quota::Algorithm,
+    ruleset::RuleSet,
 };
 use prost::Message;
 
@@ -70,6 +73,101 @@ fn a_flood_of_invented_keys_forgets_nobody_who_is_over_the_limit_and_loses_no_hi
     let stats = limiter.stats(at(20_000));
     assert!(stats.keys <= KEYS_MAX as u64);
     assert_eq!(region.hits() + stats.untracked, admitted);
+}
+
+/// A fleet of one source near and one far, and a region with little room.
+struct Flooded {
+    rules: Arc<RuleSet>,
+    region: Region,
+    sources: [Limiter; 2],
+    admitted: u64,
+    now: u64,
+}
+
+impl Flooded {
+    const SOURCE_KEYS: usize = 200_000;
+    const REGION_KEYS: u64 = 50_000;
+
+    fn new() -> Self {
+        let rules = rules(1, vec![rule(4, 3_600_000, Algorithm::SlidingWindow)]);
+        let mut region = Region::new(&rules, SEEDS);
+        region.ledger.set_keys_max(Self::REGION_KEYS);
+        let few = Settings {
+            keys_max: Self::SOURCE_KEYS,
+            ..settings()
+        };
+        let sources = [1, 2].map(|number| source(number, &rules, few));
+        let mut fleet = Self {
+            rules,
+            region,
+            sources,
+            admitted: 0,
+            now: 0,
+        };
+        (0..5).for_each(|_| fleet.second());
+        fleet
+    }
+
+    fn serve(&mut self) {
+        for source in &mut self.sources {
+            self.region.serve(source, at(self.now));
+        }
+    }
+
+    fn second(&mut self) {
+        self.now += 1_000;
+        self.serve();
+    }
+
+    /// Asks the first source, or the second; true if it admits.
+    fn asks(&mut self, which: usize, key: &str) -> bool {
+        let query = query(&self.rules, key);
+        let source = self.sources.get_mut(which).unwrap();
+        let mut verdict = source.decide(&query, at(self.now));
+        if matches!(verdict, Verdict::Hold { .. }) {
+            self.region.serve(source, at(self.now));
+            verdict = source.decide_held(&query, at(self.now), true);
+        }
+        let allowed = matches!(verdict, Verdict::Allow(_));
+        self.admitted += u64::from(allowed);
+        allowed
+    }
+}
+
+#[test]
+fn a_million_invented_keys_are_held_in_bounded_memory_and_free_nobody_and_are_reported() {
+    let mut fleet = Flooded::new();
+    let over: Vec<String> = (0..100).map(|n| format!("over-{n}")).collect();
+    for key in &over {
+        let admitted = (0..20).filter(|_| fleet.asks(0, key)).count();
+        assert_eq!(admitted, 4, "{key}");
+    }
+    fleet.second();
+    for invented in 0..1_000_000_u64 {
+        fleet.asks(0, &format!("invented-{invented}"));
+        if invented % 1_000 == 0 {
+            fleet.now += 10;
+            fleet.serve();
+        }
+    }
+    (0..5).for_each(|_| fleet.second());
+    let stats = fleet.sources.each_ref().map(|one| one.stats(at(fleet.now)));
+    assert!(
+        stats
+            .iter()
+            .all(|one| one.keys <= Flooded::SOURCE_KEYS as u64)
+    );
+    let partitions = u64::from(limiter::key::PARTITIONS);
+    assert!(fleet.region.ledger.keys() as u64 <= Flooded::REGION_KEYS + partitions);
+    for key in &over {
+        assert!(!fleet.asks(0, key), "{key} at the source that knows it");
+        assert!(!fleet.asks(1, key), "{key} at one that has to ask");
+    }
+    let crush = fleet.region.ledger.crush();
+    let told = crush.evicted_keys + crush.untracked_hits;
+    assert!(told > 500_000, "{crush:?}");
+    let untracked: u64 = stats.iter().map(|one| one.untracked).sum();
+    assert_eq!(fleet.region.hits() + untracked, fleet.admitted);
 }
 
 /// All bytes that go to and fro when the tables hash with these seeds.

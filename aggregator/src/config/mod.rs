@@ -44,6 +44,8 @@ pub struct Config {
     pub limits: Limits,
     /// What one tenant may keep in counters.
     pub tenant: TenantLimits,
+    /// Keys of rules that are counted at once.
+    pub keys_max: u64,
     /// How long it is remembered what an idempotency key was told.
     pub idempotency_lifetime: Micros,
     /// Log bytes after which a snapshot is taken.
@@ -160,6 +162,8 @@ impl TryFrom<Settings> for Config {
         let tls = TlsFiles::of(&settings)?;
         let snapshot_log_bytes = settings.snapshot_log_bytes.unwrap_or(256 * u64::from(MIB));
         in_range("snapshot_log_bytes", snapshot_log_bytes, 4096, 1 << 40)?;
+        let keys_max = settings.keys_max.unwrap_or(4_000_000);
+        in_range("keys_max", keys_max, 64, 1 << 32)?;
         Ok(Self {
             listen,
             token_file: settings.token_file,
@@ -173,6 +177,7 @@ impl TryFrom<Settings> for Config {
                 Some(DurabilityName::Fsynced) | None => Durability::Fsynced,
             },
             tenant,
+            keys_max,
             idempotency_lifetime,
             limits,
             snapshot_log_bytes,

@@ -73,6 +73,11 @@ pub struct Settings {
     #[arg(long, value_name = "N")]
     pub watchers_max: Option<u32>,
 
+    /// Keys of rules that are counted at once, about 100 bytes each and 500 while lent: a new
+    /// one beyond that takes the place of one far from its limit [default: 4000000]
+    #[arg(long, value_name = "N")]
+    pub keys_max: Option<u64>,
+
     /// Counters that one tenant may keep [default: 1000000]
     #[arg(long, value_name = "N")]
     pub tenant_counters_max: Option<u64>,
@@ -169,6 +174,7 @@ impl Settings {
             body_bytes_max: self.body_bytes_max.or(below.body_bytes_max),
             connections_max: self.connections_max.or(below.connections_max),
             watchers_max: self.watchers_max.or(below.watchers_max),
+            keys_max: self.keys_max.or(below.keys_max),
             tenant_counters_max: self.tenant_counters_max.or(below.tenant_counters_max),
             tenant_counter_bytes_max: self
                 .tenant_counter_bytes_max

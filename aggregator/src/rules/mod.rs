@@ -26,6 +26,7 @@
 //! | `penalty` | 0s |
 //! | `commit` | `durable` |
 //! | `response` | 429 and a problem document |
+//! | `tiers`, `per_tier` | the rule is the same for everybody |
 //!
 //! In a `match` everything must hold. `any` is a list of matches of which one must
 //! hold, `not` one of which none may, `all` one of which each must.
@@ -47,7 +48,6 @@ mod fields;
 mod file;
 pub mod import;
 mod key;
-mod later;
 mod numbers;
 mod report;
 mod response;
@@ -55,6 +55,7 @@ mod rule;
 mod suggest;
 mod table;
 mod text;
+mod tiers;
 mod tree;
 mod words;
 mod write;

@@ -6,6 +6,7 @@ use limiter::{
     counter::{AddError, Added},
     key::RuleId,
     ledger::Ledger,
+    rule::Rule,
     ruleset::RuleSet,
     wire::{SyncReply, ack::Status},
 };
@@ -20,22 +21,26 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 
+mod crush;
 mod door;
 
-use self::door::DoorMetrics;
+use self::{crush::CrushMetrics, door::DoorMetrics};
 use super::task::Origin;
 
 type Label = [(&'static str, String); 1];
-type Labels2 = [(&'static str, String); 2];
+
+/// A rule, its tier if it is for one, and whatever else.
+type RuleLabels = Vec<(&'static str, String)>;
 
 /// Every metric of the service.
 pub(super) struct Metrics {
     registry: Registry,
     batches: Family<Label, Counter>,
     deltas: Counter,
-    hits: Family<Label, Counter>,
-    leaked: Family<Label, Counter>,
-    checks: Family<Labels2, Counter>,
+    hits: Family<RuleLabels, Counter>,
+    leaked: Family<RuleLabels, Counter>,
+    crush: CrushMetrics,
+    checks: Family<RuleLabels, Counter>,
     adds: Adds,
     responses: Family<Label, Counter>,
     rule_changes: Family<Label, Counter>,
@@ -119,6 +124,7 @@ impl Metrics {
                 "leaked_hits",
                 "Hits that sources admitted with nobody to ask, by rule; since this start",
             ),
+            crush: CrushMetrics::new(m),
             checks: m.of("checks", "Requests decided here, by rule and verdict"),
             adds: Adds::of(&m.of("counter_adds", "Adds to counters, by what became of them")),
             responses: m.of("http_responses", "Answers sent, by status"),
@@ -189,9 +195,10 @@ impl Metrics {
     }
 
     /// Takes note of a request that was decided here.
-    pub(super) fn count_check(&self, rule: &str, allowed: bool) {
+    pub(super) fn count_check(&self, rule: &Rule, allowed: bool) {
         let verdict = if allowed { "allow" } else { "deny" };
-        let labels = [("rule", rule.to_owned()), ("verdict", verdict.to_owned())];
+        let mut labels = rule_labels(rule);
+        labels.push(("verdict", verdict.to_owned()));
         self.checks.get_or_create(&labels).inc();
     }
 
@@ -229,6 +236,7 @@ impl Metrics {
         let rules = ledger.rules();
         copy(&self.hits, &ledger.hits_by_rule(), rules);
         copy(&self.leaked, &ledger.leaked_by_rule(), rules);
+        self.crush.set(ledger.crush());
     }
 
     pub(super) fn set_snapshot_age(&self, age: Option<Duration>) {
@@ -237,17 +245,25 @@ impl Metrics {
     }
 }
 
-fn copy(family: &Family<Label, Counter>, sums: &[(RuleId, u64)], rules: &RuleSet) {
-    for (rule, sum) in sums {
-        let counter = family.get_or_create_owned(&[("rule", rule_name(rules, *rule))]);
-        counter.inc_by(sum.saturating_sub(counter.get()));
+fn copy(family: &Family<RuleLabels, Counter>, sums: &[(RuleId, u64)], rules: &RuleSet) {
+    for (id, sum) in sums {
+        let rule = rules.by_id(*id).and_then(|place| rules.rule(place));
+        // One that is no longer among the rules has nothing but its number.
+        let labels = rule.map_or_else(|| vec![("rule", format!("{id:?}"))], rule_labels);
+        let counter = family.get_or_create_owned(&labels);
+        raise(&counter, *sum);
     }
 }
 
-/// The rule's name; its identity, if it is no longer among the rules.
-fn rule_name(rules: &RuleSet, id: RuleId) -> String {
-    let rule = rules.by_id(id).and_then(|place| rules.rule(place));
-    rule.map_or_else(|| format!("{id:?}"), |rule| rule.name.clone())
+fn raise(counter: &Counter, sum: u64) {
+    counter.inc_by(sum.saturating_sub(counter.get()));
+}
+
+/// The rule's name, and its tier if it is for one.
+fn rule_labels(rule: &Rule) -> RuleLabels {
+    let tier = rule.tier.as_ref().map(|tier| ("tier", tier.clone()));
+    let name = ("rule", rule.name.clone());
+    std::iter::once(name).chain(tier).collect()
 }
 
 #[cfg(test)]

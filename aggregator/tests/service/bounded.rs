@@ -1,4 +1,5 @@
-//! What is on disk is bounded by what lives, not by what ever was.
+//! What is on disk is bounded by what lives, not by what ever was; what is in memory,
+//! by what may be.
 
 use std::{fs, path::Path};
 
@@ -65,4 +66,27 @@ fn counters_keys_and_windows_that_have_ended_leave_no_trace_on_disk() {
     let server = place.start();
     assert_eq!(value(server.address, "alive"), Some(7));
     assert_eq!(metric(server.address, "weir_counters", ""), 1);
+}
+
+#[test]
+fn keys_beyond_those_that_may_be_held_free_nobody_who_is_over_the_limit_and_are_told_of() {
+    let mut place = Place::new();
+    place.settings.keys_max = Some(64);
+    let server = place.start();
+    let to = server.address;
+    let allowed = |key: &str| {
+        let asked = json!({"rule": "three", "key": [key, "GET"]});
+        check(to, &asked).json()["allowed"] == true
+    };
+    let over: Vec<String> = (0..10).map(|n| format!("over-{n}")).collect();
+    for key in &over {
+        assert_eq!([(); 4].map(|()| allowed(key)), [true, true, true, false]);
+    }
+    assert!((0..500).all(|n| allowed(&format!("invented-{n}"))));
+    assert!(over.iter().all(|key| !allowed(key)));
+    // As many as may be held in each partition, and what was there before.
+    let told = |name| metric(to, name, "");
+    assert!(told("weir_keys") <= 128, "{}", told("weir_keys"));
+    let crushed = told("weir_evicted_keys_total") + told("weir_untracked_hits_total");
+    assert!(crushed >= 400, "{crushed}");
 }

@@ -127,7 +127,9 @@ impl Ledger {
             return;
         }
         if let Some(shard) = self.shards.get_mut(hit.key.partition() as usize) {
-            let loans = shard.loans.of(hit.key);
+            let Some(loans) = shard.loans.of(hit.key) else {
+                return;
+            };
             if loans.punish(rule.penalty, now) && loans.note_crowd(now) {
                 self.crowd.add(hit.key, now);
             }
@@ -174,7 +176,9 @@ impl Ledger {
         let count = shard.count_of(hit.key);
         let room = count.room_micro(&rule.quota, now);
         let freed = count.freed_per_second(&rule.quota, now);
-        let loans = shard.loans.of(hit.key);
+        let Some(loans) = shard.loans.of(hit.key) else {
+            return;
+        };
         let (lent, covered) = loans.lent_and_covered(freed, now);
         let sources = self.sources.expected(now);
         let reserve = crowd::reserve(&rule.quota, sources, self.sources.impatient());

@@ -7,6 +7,7 @@ use super::{
     fair::share,
     lend::{self, HIT, Own, State, Terms},
     loan::Claim,
+    loans::KeyLoans,
     shard::keys,
 };
 use crate::{
@@ -124,9 +125,13 @@ impl Ledger {
     ) -> Option<(Count, Terms)> {
         let shard = self.shards.get_mut(key.partition() as usize)?;
         let count = shard.count_of(key);
-        let loans = shard.loans.of(key);
+        let mut aside = KeyLoans::default();
+        let (loans, on_record) = match shard.loans.of(key) {
+            Some(loans) => (loans, true),
+            None => (&mut aside, false),
+        };
         let punished_anew = claim.exceeded && loans.punish(rule.penalty, now);
-        if punished_anew && loans.note_crowd(now) {
+        if punished_anew && on_record && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         let penalty = loans.punished(rule.penalty, now);
@@ -139,7 +144,8 @@ impl Ledger {
         let (lent, covered) = loans.lent_and_covered(state.freed, now);
         let quota = &rule.quota;
         let reserve = crowd::reserve(quota, sources, self.sources.impatient());
-        if crowd::is_crowded(quota, state.room, lent, covered, reserve) && loans.note_crowd(now) {
+        let is_crowded = crowd::is_crowded(quota, state.room, lent, covered, reserve);
+        if is_crowded && on_record && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         if !loans.is_known_crowded(now) {
@@ -150,7 +156,7 @@ impl Ledger {
         let terms = loans.answer(claim, state.freed, now, |standing| {
             if penalty > Micros::ZERO {
                 lend::punished(&state, standing, penalty)
-            } else if rule.consistency == Consistency::Exact {
+            } else if rule.consistency == Consistency::Exact || !on_record {
                 lend::exact(&state, standing, &own)
             } else {
                 lend::terms(&state, standing, &own)
@@ -180,7 +186,7 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
         freed: count.freed_per_second(quota, now),
         wait: count.retry_after(quota, cost, now).unwrap_or(left),
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
-        limit_rate: share(limit, 1_000_000_000_000, quota.window.length().get()),
+        limit_rate: share(limit, 1_000_000_000_000, quota.window.longest().get()),
         tolerance: limit.saturating_mul(u64::from(rule.tolerance_ppm)),
         sources: 0,
         coarse: false,

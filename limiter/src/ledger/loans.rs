@@ -60,6 +60,9 @@ pub(super) struct Loans {
     hash: RandomState,
     /// The place that is swept next.
     hand: usize,
+    keys_max: usize,
+    /// Claims of keys that there was no room for.
+    pub(super) unrecorded: u64,
 }
 
 /// Places looked at in one sweep: a millisecond or two.
@@ -71,11 +74,22 @@ impl Loans {
             by_key: HashTable::new(),
             hash,
             hand: 0,
+            keys_max: usize::MAX,
+            unrecorded: 0,
         }
     }
 
-    /// The loans on a key.
-    pub(super) fn of(&mut self, key: CounterKey) -> &mut KeyLoans {
+    /// Holds loans on no more keys than this from now on.
+    pub(super) const fn set_keys_max(&mut self, keys_max: usize) {
+        self.keys_max = keys_max;
+    }
+
+    /// The loans on a key; none if there are none and there is no room for any.
+    pub(super) fn of(&mut self, key: CounterKey) -> Option<&mut KeyLoans> {
+        if self.by_key.len() >= self.keys_max && self.find(key).is_none() {
+            self.unrecorded = self.unrecorded.saturating_add(1);
+            return None;
+        }
         let hash = &self.hash;
         let entry = self.by_key.entry(
             hash.hash_one(key.0),
@@ -86,7 +100,7 @@ impl Loans {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(place) => place.insert((key, KeyLoans::default())).into_mut(),
         };
-        state
+        Some(state)
     }
 
     /// The loans on a key, if there were any lately.

@@ -10,6 +10,7 @@ mod loan;
 mod loans;
 mod record;
 mod shard;
+mod slots;
 mod snapshot;
 mod sources;
 mod sums;
@@ -66,6 +67,17 @@ pub struct SyncError {
     pub what: &'static str,
 }
 
+/// What became of keys that there was no room for, since this ledger was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Crush {
+    /// Counts of less than half their limit that made room for others.
+    pub evicted_keys: u64,
+    /// Hits that were counted for their rule and not for their key.
+    pub untracked_hits: u64,
+    /// Answers that lent what requests were waiting for, and kept no note of it.
+    pub unrecorded_loans: u64,
+}
+
 /// What the books say of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Audit {
@@ -90,6 +102,17 @@ impl Ledger {
             crowd: Crowd::default(),
             claimed: HashSet::with_hasher(hash),
             latest: Timestamp::default(),
+        }
+    }
+
+    /// Holds counts of no more keys than about this, and loans on no more, from now
+    /// on; those that are held stay until they are spent. Unless this is said there
+    /// is no bound. See [`Self::crush`] for what became of those beyond it.
+    pub fn set_keys_max(&mut self, keys_max: u64) {
+        let each = keys_max.div_ceil(u64::from(PARTITIONS)).max(1);
+        let each = usize::try_from(each).unwrap_or(usize::MAX);
+        for shard in &mut self.shards {
+            shard.set_keys_max(each);
         }
     }
 
@@ -273,9 +296,22 @@ impl Ledger {
         sorted(self.leaked.clone())
     }
 
+    /// What became of keys that there was no room for.
+    pub fn crush(&self) -> Crush {
+        let sum = |of: fn(&Shard) -> u64| {
+            let each = self.shards.iter().map(of);
+            each.fold(0, u64::saturating_add)
+        };
+        Crush {
+            evicted_keys: sum(|shard| shard.slots.evicted),
+            untracked_hits: sum(|shard| shard.slots.untracked),
+            unrecorded_loans: sum(|shard| shard.loans.unrecorded),
+        }
+    }
+
     /// Counts held.
     pub fn keys(&self) -> usize {
-        self.shards.iter().map(Shard::len).sum()
+        self.shards.iter().map(|shard| shard.slots.len()).sum()
     }
 
     /// Sources heard of in the last half minute.

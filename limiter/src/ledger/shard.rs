@@ -2,12 +2,9 @@
 //! what is lent on them.
 
 use ahash::RandomState;
-use hashbrown::{HashMap, HashTable, hash_table::Entry};
+use hashbrown::HashMap;
 
-use super::{
-    kind::{KindIndex, Kinds},
-    loans::Loans,
-};
+use super::{kind::Kinds, loans::Loans, slots::Slots};
 use crate::{
     count::Count,
     key::{CounterKey, RuleId},
@@ -21,14 +18,6 @@ use crate::{
 /// that is sent again later than this starts a new life of the source.
 pub(super) const SEQUENCE_MEMORY: Micros = Micros::from_secs(24 * 3_600);
 
-/// A count under its key: 48 bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Slot {
-    pub(super) key: CounterKey,
-    pub(super) count: Count,
-    pub(super) kind: KindIndex,
-}
-
 /// How far a source has been counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -41,23 +30,21 @@ pub(super) struct Mark {
 pub(super) struct Shard {
     /// The position of the last record it has taken in.
     pub(super) contains: u64,
-    slots: HashTable<Slot>,
+    pub(super) slots: Slots,
     pub(super) marks: HashMap<u64, Mark, RandomState>,
     /// Hits by rule since the beginning.
     pub(super) books: HashMap<RuleId, u64, RandomState>,
     pub(super) loans: Loans,
-    hash: RandomState,
 }
 
 impl Shard {
     pub(super) fn new(hash: &RandomState) -> Self {
         Self {
             contains: 0,
-            slots: HashTable::new(),
+            slots: Slots::new(hash.clone()),
             marks: HashMap::with_hasher(hash.clone()),
             books: HashMap::with_hasher(hash.clone()),
             loans: Loans::new(hash.clone()),
-            hash: hash.clone(),
         }
     }
 
@@ -126,37 +113,19 @@ impl Shard {
         };
         for (place, (key, hits)) in keys(&group.keys).zip(&group.hits).enumerate() {
             let leaked = group.leaked.get(place).copied().unwrap_or(0).min(*hits);
-            let count = self.slot(key, index);
+            let Some(count) = self.slots.of(key, index, kinds, now) else {
+                self.slots.untracked = self.slots.untracked.saturating_add(*hits);
+                continue;
+            };
             count.add_late(&kind.quota, window, hits.saturating_sub(leaked), now);
             count.add_leaked(&kind.quota, window, leaked, now);
         }
     }
 
-    /// The count of a key, fresh if there was none.
-    pub(super) fn slot(&mut self, key: CounterKey, kind: KindIndex) -> &mut Count {
-        let hash = &self.hash;
-        let entry = self.slots.entry(
-            hash.hash_one(key.0),
-            |slot| slot.key == key,
-            |slot| hash.hash_one(slot.key.0),
-        );
-        let slot = match entry {
-            Entry::Occupied(slot) => slot.into_mut(),
-            Entry::Vacant(place) => place
-                .insert(Slot {
-                    key,
-                    count: Count::default(),
-                    kind,
-                })
-                .into_mut(),
-        };
-        &mut slot.count
-    }
-
     /// The count of a key as it is; a fresh one if there is none.
     pub(super) fn count_of(&self, key: CounterKey) -> Count {
         self.slots
-            .find(self.hash.hash_one(key.0), |slot| slot.key == key)
+            .find(key)
             .map_or_else(Count::default, |slot| slot.count)
     }
 
@@ -188,32 +157,16 @@ impl Shard {
         if !self.loans.sweep(now) {
             return false;
         }
-        self.slots.retain(|slot| {
-            kinds
-                .get(slot.kind)
-                .is_some_and(|kind| !slot.count.is_spent(&kind.quota, now))
-        });
-        let few = self.slots.len().saturating_mul(4) < self.slots.capacity();
-        if few {
-            let hash = &self.hash;
-            self.slots.shrink_to_fit(|slot| hash.hash_one(slot.key.0));
-        }
+        self.slots.sweep(kinds, now);
         self.marks
             .retain(|_, mark| now.since(mark.heard) < SEQUENCE_MEMORY);
         true
     }
 
-    /// Puts back a slot from a snapshot.
-    pub(super) fn put(&mut self, slot: Slot) {
-        *self.slot(slot.key, slot.kind) = slot.count;
-    }
-
-    pub(super) fn slots(&self) -> impl Iterator<Item = &Slot> {
-        self.slots.iter()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.slots.len()
+    /// Holds no more keys than this from now on, nor loans on more keys.
+    pub(super) const fn set_keys_max(&mut self, keys_max: usize) {
+        self.slots.set_keys_max(keys_max);
+        self.loans.set_keys_max(keys_max);
     }
 }
 

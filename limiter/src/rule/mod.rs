@@ -1,7 +1,7 @@
 //! Rules: what a request must look like, what it is counted under, how much is
 //! allowed, and how that is enforced.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 use core::num::NonZeroU64;
 
@@ -22,8 +22,8 @@ mod validate;
 pub use attribute::{Attribute, AttributeError, AttributeValueError};
 pub use condition::{Condition, Expect};
 pub use key_part::KeyPart;
+pub(crate) use pattern::like;
 pub use pattern::{HostPattern, PathPattern, SEGMENTS_MAX};
-pub(crate) use pattern::{first_segment, like};
 pub use response::Response;
 pub use validate::{
     CONDITIONS_ALL_MAX, CONDITIONS_MAX, HITS_MAX, HOLD_MAX, KEY_PARTS_MAX, NESTING_MAX, RuleError,
@@ -42,13 +42,25 @@ const SECOND: Window = match Window::new(Micros::from_secs(1)) {
     None => panic!("a second is not zero"),
 };
 
-/// One rule, as it was written. Its name is its identity across revisions.
+/// One rule, as it was written. Its name, and its tier if it has one, are its identity
+/// across revisions ([`Rule::identity`]).
+///
+/// A rule that sets some tiers apart is several, one for each of them and one for
+/// everybody else. They share a name and differ in `tier` and `when`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Unique within a rule set.
     pub name: String,
+    /// The tier it is for; none: everybody, or everybody else.
+    pub tier: Option<String>,
     /// All of them must hold for the rule to apply; none: it always applies.
     pub conditions: Vec<Condition>,
+    /// What must hold besides: that a request is of its tier, or of none that others
+    /// of its name are for.
+    pub when: Vec<Condition>,
+    /// Whether nothing limits those that it is for: it applies to nothing, and its
+    /// quota is not looked at.
+    pub unlimited: bool,
     /// What a count is kept per; none: one count for all.
     pub key: Vec<KeyPart>,
     /// How much is allowed.
@@ -85,7 +97,10 @@ impl Rule {
     pub fn new(name: impl Into<String>, quota: Quota) -> Self {
         Self {
             name: name.into(),
+            tier: None,
             conditions: Vec::new(),
+            when: Vec::new(),
+            unlimited: false,
             key: Vec::new(),
             quota,
             cost: 1,
@@ -128,9 +143,28 @@ impl Rule {
         Some(Quota::new(limit, self.quota.window, self.quota.algorithm).with_burst(burst))
     }
 
+    /// What tells it from all other rules of a set, and its counters from theirs: its
+    /// name, with `@` and its tier if it has one.
+    pub fn identity(&self) -> Cow<'_, str> {
+        match &self.tier {
+            Some(tier) => format!("{}@{tier}", self.name).into(),
+            None => (&*self.name).into(),
+        }
+    }
+
+    /// All that must hold for it to apply.
+    pub fn all_conditions(&self) -> impl Iterator<Item = &Condition> {
+        self.conditions.iter().chain(&self.when)
+    }
+
     /// Whether all of it is understood. One that is not applies to nothing.
     pub fn is_supported(&self) -> bool {
         !self.conditions.contains(&Condition::Unsupported)
+    }
+
+    /// Whether there is any request that it applies to.
+    pub fn limits(&self) -> bool {
+        self.is_supported() && !self.unlimited
     }
 
     /// How many values name one of its counters: as many as its key has parts

@@ -31,6 +31,7 @@ const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#qu
 struct Asked {
     #[serde(alias = "scope")]
     rule: Option<String>,
+    tier: Option<String>,
     #[serde(default)]
     key: Key,
     cost: Option<NonZeroU64>,
@@ -121,9 +122,15 @@ impl TryFrom<Asked> for Check {
             Key::Many(values) => values,
         };
         let cost = asked.cost.map(NonZeroU64::get);
+        let tier = asked.tier;
         match (asked.rule, asked.request) {
-            (Some(rule), None) => Ok(Self::Named { rule, key, cost }),
-            (None, Some(request)) if key.is_empty() && cost.is_none() => {
+            (Some(rule), None) => Ok(Self::Named {
+                rule,
+                tier,
+                key,
+                cost,
+            }),
+            (None, Some(request)) if key.is_empty() && cost.is_none() && tier.is_none() => {
                 Ok(Self::Described(request.try_into()?))
             }
             (None, None) => Err(Problem::malformed(
@@ -131,7 +138,7 @@ impl TryFrom<Asked> for Check {
             )
             .with("field", "rule")),
             (_, Some(_)) => Err(Problem::malformed(
-                "the body is not a check: a request stands alone; its rules, keys and costs \
+                "the body is not a check: a request stands alone; its rules, tiers, keys and costs \
                  are those that apply to it",
             )
             .with("field", "request")),
@@ -168,12 +175,13 @@ impl TryFrom<Request> for Described {
 /// What was decided; without numbers if no rule applies.
 fn describe(checked: &Checked) -> Value {
     let decision = &checked.decision;
-    let applies = checked.rule.is_some();
+    let applies = checked.rule.is_some() && !checked.unlimited;
     let reset_at = checked.now.after(decision.reset_after).as_micros();
     let retry_after = decision.retry_after.filter(|_| !checked.allowed);
     json!({
         "allowed": checked.allowed,
         "rule": checked.rule,
+        "rule_tier": checked.tier,
         "limit": applies.then_some(decision.limit),
         "remaining": applies.then_some(decision.remaining),
         "reset_at": applies.then_some(reset_at.div_ceil(1_000_000)),

@@ -2,22 +2,24 @@
 //! (draft-ietf-httpapi-ratelimit-headers).
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use limiter::time::Micros;
 
 use crate::serve::task::Checked;
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
 
-/// Adds both, if a rule applies.
+/// Adds both, if a rule applies and there is a limit.
 pub(super) fn add(headers: &mut HeaderMap, checked: &Checked) {
-    let Some(rule) = &checked.rule else {
+    let Some(rule) = checked.rule.as_ref().filter(|_| !checked.unlimited) else {
         return;
     };
     let name = quoted(rule);
     let decision = &checked.decision;
     let mut policy = format!("{name};q={}", decision.limit);
-    if checked.window_us > 0 && checked.window_us.is_multiple_of(1_000_000) {
-        policy += &format!(";w={}", checked.window_us / 1_000_000);
+    let seconds = checked.window.map_or(0, Micros::get);
+    if seconds > 0 && seconds.is_multiple_of(1_000_000) {
+        policy += &format!(";w={}", seconds / 1_000_000);
     }
     let reset = decision.reset_after.as_secs_ceil();
     let state = format!("{name};r={};t={reset}", decision.remaining);

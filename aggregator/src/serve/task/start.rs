@@ -36,6 +36,7 @@ struct Choices {
     durability: Durability,
     snapshot_log_bytes: u64,
     tenant: TenantLimits,
+    keys_max: u64,
     idempotency_lifetime: Micros,
 }
 
@@ -56,6 +57,7 @@ pub(in crate::serve) fn start(
         durability: config.durability,
         snapshot_log_bytes: config.snapshot_log_bytes,
         tenant: config.tenant,
+        keys_max: config.keys_max,
         idempotency_lifetime: config.idempotency_lifetime,
     };
     let (ended, end) = oneshot::channel();
@@ -77,6 +79,7 @@ fn open(
 ) -> Result<Task, TaskError> {
     let seeds = hash_seeds()?;
     let mut books = Books::new(seeds, choices.tenant, choices.idempotency_lifetime);
+    books.ledger.set_keys_max(choices.keys_max);
     let options = Options::default();
     let (log, report) = Log::open(setup.disk, &choices.data_dir, options, &mut books)?;
     let revision = books.ledger.rules().revision;

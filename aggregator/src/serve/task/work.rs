@@ -6,7 +6,7 @@ use limiter::{
     counter::AddError,
     decision::Decision,
     ledger::SyncError,
-    time::Timestamp,
+    time::{Micros, Timestamp},
     wire::{SyncReply, SyncRequest},
 };
 use tokio::sync::oneshot;
@@ -80,6 +80,8 @@ pub(in crate::serve) enum Check {
     Named {
         /// The name of the rule.
         rule: String,
+        /// The tier that it is of, if that is known.
+        tier: Option<String>,
         /// A value for each part of its key.
         key: Vec<String>,
         /// What it spends; the rule's own cost if not said.
@@ -94,8 +96,12 @@ pub(in crate::serve) enum Check {
 pub(in crate::serve) struct Checked {
     /// The rule that was decisive; none if none applies.
     pub(in crate::serve) rule: Option<String>,
-    /// Its window in microseconds.
-    pub(in crate::serve) window_us: u64,
+    /// The tier that this rule is for; none: everybody, or everybody else.
+    pub(in crate::serve) tier: Option<String>,
+    /// Whether that tier has no limit: there are no numbers then.
+    pub(in crate::serve) unlimited: bool,
+    /// How long its window is; none of a calendar month.
+    pub(in crate::serve) window: Option<Micros>,
     /// When, by the region's clock.
     pub(in crate::serve) now: Timestamp,
     /// Whether it is allowed.
@@ -140,6 +146,16 @@ pub(in crate::serve) enum Refusal {
         /// What was asked for.
         rule: String,
         /// What there is.
+        known: Vec<String>,
+    },
+    /// The rule sets no such tier apart.
+    #[error("rule {rule:?} says nothing else of a tier {tier:?}")]
+    UnknownTier {
+        /// The rule.
+        rule: String,
+        /// What was asked for.
+        tier: String,
+        /// The tiers that it sets apart.
         known: Vec<String>,
     },
     /// The key has other parts than the rule's.

@@ -15,6 +15,7 @@ use crate::{
     quota::Algorithm,
     rule::{Condition, Expect, KeyPart, Response, Rule},
     ruleset::RuleSet,
+    time::Micros,
     wire::{self, AddressPart, HeaderCondition, Values, condition, header_condition, key_part},
 };
 
@@ -38,11 +39,17 @@ impl From<&Rule> for wire::Rule {
     fn from(rule: &Rule) -> Self {
         let quota = &rule.quota;
         Self {
-            name: rule.name.clone(),
-            conditions: rule.conditions.iter().map(Into::into).collect(),
+            name: rule.identity().into_owned(),
+            tier: rule.tier.clone().unwrap_or_default(),
+            conditions: rule.all_conditions().map(Into::into).collect(),
+            tier_conditions: u32::try_from(rule.when.len()).unwrap_or(u32::MAX),
             key: rule.key.iter().map(Into::into).collect(),
-            limit: quota.limit.get(),
-            window_us: quota.window.micros().get(),
+            limit: match rule.unlimited {
+                true => 0,
+                false => quota.limit.get(),
+            },
+            window_us: quota.window.fixed().map_or(0, Micros::get),
+            window_months: quota.window.fixed().is_none().into(),
             algorithm: codes::algorithm_code(quota.algorithm),
             burst: match quota.algorithm {
                 Algorithm::TokenBucket => quota.capacity(),
@@ -59,11 +66,20 @@ impl From<&Rule> for wire::Rule {
             lease_expired: codes::fallback_code(rule.on_failure.lease_expired),
             action: codes::action_code(rule.action),
             penalty_us: rule.penalty.get(),
-            requires: 0,
+            requires: requires(rule),
             commit: codes::commit_code(rule.commit),
             response: rule.response.as_ref().map(wire::Response::from),
         }
     }
+}
+
+/// What a reader has to know so that the rule means to it what it says.
+fn requires(rule: &Rule) -> u64 {
+    let months = match rule.quota.window.fixed() {
+        Some(_) => 0,
+        None => codes::MONTHS,
+    };
+    months | if rule.unlimited { codes::UNLIMITED } else { 0 }
 }
 
 impl From<&Response> for wire::Response {
