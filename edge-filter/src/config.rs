@@ -3,7 +3,9 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 
+use limiter::edge::Settings;
 use limiter::rule::{Attribute, response, text::header_name};
+use limiter::time::Micros;
 use serde::Deserialize;
 
 use crate::explain::Explain;
@@ -123,6 +125,17 @@ impl Config {
             }
         };
         Self::try_from(raw)
+    }
+
+    /// What bounds a source under these settings. The seeds are random, and
+    /// secret.
+    #[must_use]
+    pub fn settings(&self, hash_seeds: [u64; 4]) -> Settings {
+        Settings {
+            keys_max: usize::try_from(self.keys_max).unwrap_or(usize::MAX),
+            flush_interval: Micros::from_millis(u64::from(self.flush_interval_ms)),
+            hash_seeds,
+        }
     }
 }
 

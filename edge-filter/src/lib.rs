@@ -10,7 +10,9 @@
 //! | `explain` | why a request was decided as it was, for those who ask |
 //! | `config` | the settings of one filter |
 //! | `metrics` | what is counted, until the host is told |
+//! | `shards` | a region that is several objects: which of them is told what |
 //! | `envoy` | the adapter for Envoy: bytes between it and the above |
+//! | `worker` | the adapter for Cloudflare's Workers, and the region as objects there |
 //!
 //! Nothing here panics: a panic inside a host takes a whole worker's limiter
 //! with it. Only the adapters talk to a host; the rest runs in any test.
@@ -24,4 +26,7 @@ pub mod metrics;
 pub mod pairs;
 pub mod refusal;
 pub mod request;
+pub mod shards;
 pub mod source;
+#[cfg(all(feature = "worker", target_arch = "wasm32"))]
+mod worker;

@@ -188,6 +188,20 @@ impl Source {
         !self.calls.is_empty()
     }
 
+    /// When [`Self::handle_tick`] and [`Self::poll`] want to be called at the
+    /// latest.
+    #[must_use]
+    pub fn due(&self) -> Timestamp {
+        let held = self.held.iter().map(|held| held.until);
+        held.fold(self.limiter.poll_timeout(), Timestamp::min)
+    }
+
+    /// Puts rules in force that came with the source itself, not from a region.
+    pub fn set_rules(&mut self, rules: Arc<RuleSet>) {
+        self.count_rules();
+        self.limiter.set_rules(rules);
+    }
+
     /// The rules in force.
     #[must_use]
     pub const fn rules(&self) -> &Arc<RuleSet> {

@@ -43,6 +43,7 @@
 mod at;
 mod attributes;
 mod check;
+mod compile;
 mod conditions;
 mod cost;
 mod described;
@@ -70,6 +71,7 @@ mod write;
 mod tests;
 
 pub use check::{Format, check};
+pub use compile::{CompileError, Compiled, compile};
 pub use cost::CostSaid;
 pub use described::{Described, DescribedError};
 pub use diagnostic::{Diagnostic, Place, Problems};

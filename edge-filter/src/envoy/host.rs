@@ -3,7 +3,7 @@
 
 use limiter::edge::{Answered, Identity, Settings};
 use limiter::rule::Attribute;
-use limiter::time::{Micros, Timestamp};
+use limiter::time::Timestamp;
 
 use super::abi::{self, Map, Metric};
 use crate::claims::claim;
@@ -94,9 +94,5 @@ pub(super) fn identity(config: &Config) -> Identity {
 
 pub(super) fn settings(config: &Config) -> Settings {
     let seed = || u64::from_le_bytes(abi::random());
-    Settings {
-        keys_max: usize::try_from(config.keys_max).unwrap_or(usize::MAX),
-        flush_interval: Micros::from_millis(u64::from(config.flush_interval_ms)),
-        hash_seeds: [seed(), seed(), seed(), seed()],
-    }
+    config.settings([seed(), seed(), seed(), seed()])
 }
