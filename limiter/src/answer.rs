@@ -116,7 +116,7 @@ pub fn detail(rule: &Rule, decision: &Decision) -> String {
 /// calendar month has none, since it is not always as long; `t` says when it ends.
 fn window_s(rule: &Rule) -> Option<u64> {
     let window = rule.quota.window.fixed().map_or(0, Micros::get);
-    (window > 0 && window.is_multiple_of(SECOND)).then(|| window / SECOND)
+    (window > 0 && window.is_multiple_of(SECOND)).then_some(window / SECOND)
 }
 
 /// A structured-field string (RFC 9651), which is a JSON string, too: printable
