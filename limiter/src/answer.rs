@@ -116,7 +116,7 @@ pub fn detail(rule: &Rule, decision: &Decision) -> String {
 fn window_s(rule: &Rule) -> Option<u64> {
     let window: Micros = rule.quota.window.length();
     let window = window.get();
-    window.is_multiple_of(SECOND).then(|| window / SECOND)
+    window.is_multiple_of(SECOND).then_some(window / SECOND)
 }
 
 /// A structured-field string (RFC 9651), which is a JSON string, too: printable

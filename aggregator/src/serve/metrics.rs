@@ -29,6 +29,8 @@ use super::task::Origin;
 type Label = [(&'static str, String); 1];
 type Labels2 = [(&'static str, String); 2];
 
+const RETURNED: &str = "Of those, hits given back because of the response, by rule; on record";
+
 /// Every metric of the service.
 pub(super) struct Metrics {
     registry: Registry,
@@ -104,7 +106,6 @@ impl Metrics {
         let labels = [("region".into(), region.to_owned().into())];
         let registry = Registry::with_prefix_and_labels("weir", labels.into_iter());
         let m = &mut Maker(registry);
-        let buckets = exponential_buckets(0.000_25, 2.0, 16);
         let metrics = Self {
             batches: m.of(
                 "batches",
@@ -118,10 +119,7 @@ impl Metrics {
                 "hits",
                 "Hits counted since the beginning, by rule; on record",
             ),
-            returned: m.of(
-                "returned_hits",
-                "Of those, hits given back because of the response, by rule; on record",
-            ),
+            returned: m.of("returned_hits", RETURNED),
             leaked: m.of(
                 "leaked_hits",
                 "Hits that sources admitted with nobody to ask, by rule; since this start",
@@ -144,7 +142,7 @@ impl Metrics {
             commit_seconds: m.with(
                 "commit_seconds",
                 "How long commits took, from leaving memory to being durable",
-                Histogram::new(buckets),
+                Histogram::new(exponential_buckets(0.000_25, 2.0, 16)),
             ),
             commit_failures: m.of("commit_failures", "Commits that the disk did not take"),
             snapshots: m.of("snapshots", "Snapshots taken since this start"),
