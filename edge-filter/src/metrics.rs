@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 
 use limiter::edge::{RuleStats, SourceStats};
+use limiter::rule::Rule;
 
 /// A metric's kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +70,12 @@ impl Metrics {
     }
 
     /// Counts what a rule has decided.
-    pub fn count_rule(&mut self, rule: &str, stats: RuleStats) {
-        let rule = label(rule);
+    pub fn count_rule(&mut self, rule: &Rule, stats: RuleStats) {
+        let tier = rule
+            .tier
+            .as_ref()
+            .map(|tier| format!(";tier={}", label(tier)));
+        let rule = label(&rule.name) + &tier.unwrap_or_default();
         for (verdict, count) in [
             ("allow", stats.allowed),
             ("deny", stats.denied),
@@ -225,11 +230,18 @@ mod tests {
             denied: 1,
             ..RuleStats::default()
         };
-        metrics.count_rule("a;verdict=allow \"é", stats);
+        let mut rule = Rule::unsupported("a;verdict=allow \"é");
+        metrics.count_rule(&rule, stats);
+        rule.name = "a".to_owned();
+        rule.tier = Some("b;c".to_owned());
+        metrics.count_rule(&rule, stats);
         metrics.flush(&mut host);
         assert_eq!(
             host.names,
-            ["weir_requests_total;rule=a_verdict_allow___;verdict=deny"]
+            [
+                "weir_requests_total;rule=a;tier=b_c;verdict=deny",
+                "weir_requests_total;rule=a_verdict_allow___;verdict=deny",
+            ]
         );
     }
 }

@@ -291,7 +291,7 @@ impl Source {
     fn count_rules(&mut self) {
         let stats = self.limiter.take_rule_stats();
         for (rule, stats) in self.limiter.rules().rules().zip(stats) {
-            self.metrics.count_rule(&rule.name, stats);
+            self.metrics.count_rule(rule, stats);
         }
     }
 }

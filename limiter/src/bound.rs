@@ -141,7 +141,7 @@ impl Cost {
 /// that much. The factors bound what simulated fleets of 5 to 100 sources did at
 /// limits of 20 to 50 000 a minute.
 fn within(rule: &Rule, fleet: Fleet, load_percent: u64) -> (u64, u64) {
-    let window = rule.quota.window.length().get().max(1);
+    let window = rule.quota.window.longest().get().max(1);
     let sources = u64::from(fleet.sources.max(1));
     // A second, in microseconds, and the load as a whole.
     let second = load_percent.saturating_mul(10_000);
@@ -165,7 +165,7 @@ fn tolerance(rule: &Rule) -> u64 {
 /// Questions per million requests of a key that is flooded.
 fn flooded(rule: &Rule, fleet: Fleet, load_percent: u64) -> u64 {
     let sources = u64::from(fleet.sources.max(1));
-    let window = rule.quota.window.length().get().max(1);
+    let window = rule.quota.window.longest().get().max(1);
     let limit = rule.quota.limit.get();
     // Hits that each source can have while it does not ask.
     let paid = mul_div(limit, PAID, window.saturating_mul(sources));

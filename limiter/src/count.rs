@@ -39,14 +39,15 @@ impl Count {
 
     /// The largest cost that would be allowed at `now`, in whole hits.
     pub fn remaining(&self, quota: &Quota, now: Timestamp) -> u64 {
-        u64::try_from(self.room(quota, now) / scale(quota)).unwrap_or(u64::MAX)
+        let room = self.room(quota, now) / self.scale(quota, now);
+        u64::try_from(room).unwrap_or(u64::MAX)
     }
 
     /// The same in millionths of a hit, rounded down; negative once more has
     /// been spent than the quota allows.
     pub fn room_micro(&self, quota: &Quota, now: Timestamp) -> i64 {
         let used = self.used(quota, now);
-        let scale = scale(quota);
+        let scale = self.scale(quota, now);
         let capacity = u128::from(quota.capacity()).saturating_mul(scale);
         let micro = |amount: u128| amount.saturating_mul(1_000_000);
         if used <= capacity {
@@ -58,15 +59,15 @@ impl Count {
 
     /// Whether a request of this cost is allowed at `now`.
     pub fn allows(&self, quota: &Quota, cost: u64, now: Timestamp) -> bool {
-        self.room(quota, now) >= u128::from(cost).saturating_mul(scale(quota))
+        self.room(quota, now) >= u128::from(cost).saturating_mul(self.scale(quota, now))
     }
 
     /// Counts `hits` at `now`, allowed or not.
     pub fn add(&mut self, quota: &Quota, hits: u64, now: Timestamp) {
         self.advance(quota, now);
         if quota.algorithm == Algorithm::TokenBucket {
-            let lacking = self.lacking();
-            self.set_lacking(lacking.saturating_add(u128::from(hits).saturating_mul(scale(quota))));
+            let spent = u128::from(hits).saturating_mul(self.scale(quota, now));
+            self.set_lacking(self.lacking().saturating_add(spent));
         } else {
             self.a = self.a.saturating_add(hits);
         }
@@ -106,7 +107,7 @@ impl Count {
         }
         self.advance(quota, now);
         let lacking = self.lacking();
-        let empty = u128::from(quota.capacity()).saturating_mul(scale(quota));
+        let empty = u128::from(quota.capacity()).saturating_mul(self.scale(quota, now));
         self.add(quota, hits, now);
         self.set_lacking(self.lacking().min(empty.max(lacking)));
     }
@@ -117,7 +118,7 @@ impl Count {
     pub fn give_back(&mut self, quota: &Quota, window: WindowIndex, hits: u64, now: Timestamp) {
         self.advance(quota, now);
         if quota.algorithm == Algorithm::TokenBucket {
-            let back = u128::from(hits).saturating_mul(scale(quota));
+            let back = u128::from(hits).saturating_mul(self.scale(quota, now));
             self.set_lacking(self.lacking().saturating_sub(back));
         } else if window.0 >= self.mark {
             self.a = self.a.saturating_sub(hits);
@@ -140,9 +141,8 @@ impl Count {
             Algorithm::FixedWindow => left,
             Algorithm::SlidingWindow => seen.sliding_wait(quota, spare, now),
             Algorithm::TokenBucket => {
-                let over = seen
-                    .lacking()
-                    .saturating_sub(u128::from(spare).saturating_mul(scale(quota)));
+                let room = u128::from(spare).saturating_mul(seen.scale(quota, now));
+                let over = seen.lacking().saturating_sub(room);
                 let wait = over.div_ceil(u128::from(quota.limit.get()));
                 Micros::new(u64::try_from(wait).unwrap_or(u64::MAX))
             }
@@ -156,7 +156,7 @@ impl Count {
         let left = quota.window.reset_after(now);
         match quota.algorithm {
             Algorithm::FixedWindow => left,
-            Algorithm::SlidingWindow if seen.a > 0 => left.plus(quota.window.length()),
+            Algorithm::SlidingWindow if seen.a > 0 => left.plus(next_length(quota, now, left)),
             Algorithm::SlidingWindow => left,
             Algorithm::TokenBucket => {
                 let wait = seen.lacking().div_ceil(u128::from(quota.limit.get()));
@@ -168,12 +168,13 @@ impl Count {
     /// Millionths of a hit that become free each second from `now` on if
     /// nothing more is spent, at least until the window ends.
     pub fn freed_per_second(&self, quota: &Quota, now: Timestamp) -> u64 {
-        let per_second = |hits: u64| {
-            let micro = u128::from(hits).saturating_mul(1_000_000_000_000);
-            u64::try_from(micro / scale(quota)).unwrap_or(u64::MAX)
-        };
         let mut seen = *self;
         seen.advance(quota, now);
+        let scale = seen.scale(quota, now);
+        let per_second = |hits: u64| {
+            let micro = u128::from(hits).saturating_mul(1_000_000_000_000);
+            u64::try_from(micro / scale).unwrap_or(u64::MAX)
+        };
         match quota.algorithm {
             Algorithm::FixedWindow => 0,
             Algorithm::SlidingWindow => per_second(seen.b),
@@ -203,18 +204,18 @@ impl Count {
         }
     }
 
-    /// What is left, in hits times [`scale`]: none once it is overspent.
+    /// What is left, in hits times [`Self::scale`]: none once it is overspent.
     fn room(&self, quota: &Quota, now: Timestamp) -> u128 {
         u128::from(quota.capacity())
-            .saturating_mul(scale(quota))
+            .saturating_mul(self.scale(quota, now))
             .saturating_sub(self.used(quota, now))
     }
 
-    /// What counts as spent at `now`, in hits times [`scale`].
+    /// What counts as spent at `now`, in hits times [`Self::scale`].
     fn used(&self, quota: &Quota, now: Timestamp) -> u128 {
         let mut seen = *self;
         seen.advance(quota, now);
-        let current = u128::from(seen.a).saturating_mul(scale(quota));
+        let current = u128::from(seen.a).saturating_mul(seen.scale(quota, now));
         match quota.algorithm {
             Algorithm::FixedWindow => current,
             Algorithm::SlidingWindow => {
@@ -246,19 +247,29 @@ impl Count {
     /// The wait of a sliding window: within this window while the last one's
     /// hits fade, or in the next, while this one's do.
     fn sliding_wait(&self, quota: &Quota, spare: u64, now: Timestamp) -> Micros {
-        let length = quota.window.micros().get();
-        let left = quota.window.reset_after(now).get();
+        let length = quota.window.micros_at(self.not_before(quota, now)).get();
+        let left = quota.window.reset_after(now);
         if let Some(room) = spare.checked_sub(self.a) {
-            return Micros::new(left.saturating_sub(fade(room, self.b, length)));
+            return Micros::new(left.get().saturating_sub(fade(room, self.b, length)));
         }
-        Micros::new(left + (length - fade(spare, self.a, length)))
+        let next = next_length(quota, now, left).get();
+        left.plus(Micros::new(next - fade(spare, self.a, next)))
     }
 
     /// `now`, or the start of the latest window seen if that is later: a clock
     /// that goes back does not make the past weigh more.
     fn not_before(&self, quota: &Quota, now: Timestamp) -> Timestamp {
-        let start = self.mark.saturating_mul(quota.window.micros().get());
-        now.max(Timestamp::from_micros(start))
+        now.max(quota.window.start(WindowIndex(self.mark)))
+    }
+
+    /// What a hit is multiplied by so that all amounts are whole: the length in
+    /// microseconds of the window that counts. A bucket's is the same at all times.
+    fn scale(&self, quota: &Quota, now: Timestamp) -> u128 {
+        let length = match quota.window.fixed() {
+            Some(length) => length.get(),
+            None => quota.window.micros_at(self.not_before(quota, now)).get(),
+        };
+        u128::from(length)
     }
 
     const fn lacking(&self) -> u128 {
@@ -277,10 +288,9 @@ impl Count {
     }
 }
 
-/// What a hit is multiplied by so that all amounts are whole: the window's
-/// length in microseconds.
-fn scale(quota: &Quota) -> u128 {
-    u128::from(quota.window.micros().get())
+/// The length of the window after the one that ends in `left`.
+fn next_length(quota: &Quota, now: Timestamp, left: Micros) -> Micros {
+    Micros::new(quota.window.micros_at(now.after(left)).get())
 }
 
 /// The longest time left of a window at which `hits` of it, fading evenly, come

@@ -22,7 +22,7 @@ pub enum Algorithm {
 pub struct Quota {
     /// Hits per window; for a token bucket the tokens that come back in one.
     pub limit: NonZeroU64,
-    /// The window's length.
+    /// The window. A token bucket has none that is a calendar month.
     pub window: Window,
     /// How it is counted.
     pub algorithm: Algorithm,
@@ -67,7 +67,7 @@ impl Quota {
     pub const fn report_interval(&self) -> Option<Micros> {
         let refill = match self.algorithm {
             Algorithm::FixedWindow => return None,
-            Algorithm::SlidingWindow => self.window.length(),
+            Algorithm::SlidingWindow => self.window.longest(),
             Algorithm::TokenBucket => self.memory(),
         };
         let part = refill.get() / REPORTS_PER_REFILL;
@@ -81,7 +81,7 @@ impl Quota {
     /// How long a count stays of any use after its last hit: once this much
     /// time has passed, a fresh counter would answer the same.
     pub const fn memory(&self) -> Micros {
-        let window = self.window.length();
+        let window = self.window.longest();
         match self.algorithm {
             Algorithm::FixedWindow => window,
             Algorithm::SlidingWindow => window.plus(window),

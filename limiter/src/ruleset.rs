@@ -101,7 +101,7 @@ impl RuleSet {
             seed: HashSeed::default(),
             rules: Vec::new(),
             ids: HashMap::with_hasher(hash_state()),
-            index: Index::new(&[]),
+            index: Index::default(),
             sees_responses: false,
         }
     }
@@ -146,10 +146,21 @@ impl RuleSet {
         self.rules.get(index).map(|compiled| compiled.id)
     }
 
-    /// The place of the rule of this name.
+    /// The place of the rule of this name: of several, of that for everybody else.
     pub fn by_name(&self, name: &str) -> Option<usize> {
         let place = *self.ids.get(&compiled::rule_id(&self.domain, name))?;
-        (self.rule(place)?.name == name).then_some(place)
+        let rule = self.rule(place)?;
+        (rule.name == name && rule.tier.is_none()).then_some(place)
+    }
+
+    /// The tiers that a rule of this name sets apart, in their order, and the place of
+    /// the rule for each.
+    pub fn tiers_of(&self, name: &str) -> impl Iterator<Item = (&str, usize)> {
+        let rules = self.rules().enumerate();
+        rules.filter_map(move |(place, rule)| {
+            let tier = rule.tier.as_deref().filter(|_| rule.name == name)?;
+            Some((tier, place))
+        })
     }
 
     /// The place of the rule of this identity, if all of the rule is

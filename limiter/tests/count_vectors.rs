@@ -23,15 +23,30 @@ fn quota(case: &Value) -> Quota {
         "token_bucket" => Algorithm::TokenBucket,
         other => unreachable!("{other}"),
     };
-    let window = Window::new(Micros::from_millis(number("window_ms").unwrap().get())).unwrap();
+    let window = match case["window"].as_str() {
+        Some("month") => Window::MONTH,
+        Some(other) => unreachable!("{other}"),
+        None => Window::new(Micros::from_millis(number("window_ms").unwrap().get())).unwrap(),
+    };
     let quota = Quota::new(number("limit").unwrap(), window, algorithm);
     number("burst").map_or(quota, |burst| quota.with_burst(burst))
 }
 
 #[test]
 fn every_step_of_every_vector_is_answered_exactly() {
-    let cases: Value =
-        serde_json::from_str(include_str!("../../tests/cases/algorithms.json")).unwrap();
+    let steps = replay(include_str!("../../tests/cases/algorithms.json"));
+    assert!(steps > 500, "the vectors are there: {steps}");
+}
+
+#[test]
+fn a_month_is_as_long_as_the_calendar_has_it_and_no_month_is_another() {
+    let steps = replay(include_str!("../../tests/cases/months.json"));
+    assert!(steps > 25, "the vectors are there: {steps}");
+}
+
+/// Replays vectors, and says how many steps they have.
+fn replay(cases: &str) -> usize {
+    let cases: Value = serde_json::from_str(cases).unwrap();
     let mut steps = 0;
     for case in cases.as_array().unwrap() {
         let quota = quota(case);
@@ -65,7 +80,7 @@ fn every_step_of_every_vector_is_answered_exactly() {
             steps += 1;
         }
     }
-    assert!(steps > 500, "the vectors are there: {steps}");
+    steps
 }
 
 /// A bucket of ten that refills in a minute.

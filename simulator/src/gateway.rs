@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::{
     arrivals::Arrival,
     network::{Faults, Path},
-    plan::{Asked, HEADER, Plan, quota, ruleset},
+    plan::{Asked, HEADER, Plan, quota, ruleset, window},
     run::{Outcome, parse, select},
     scenario::{AlgorithmSpec, Traffic},
     setup::Setup,
@@ -80,7 +80,7 @@ impl Gateway {
 
     fn rules(&self, scope: Scope) -> Result<Vec<Rule>, String> {
         let rule = |(route, limit): (&String, &NonZeroU64)| {
-            let quota = quota(self.algorithm, *limit, self.window_ms, None)?;
+            let quota = quota(self.algorithm, *limit, window(self.window_ms)?, None);
             let mut rule = Rule::new(route.as_str(), quota);
             rule.conditions = vec![Condition::Path(vec![format!("/{route}")])];
             rule.key = vec![KeyPart::Header(HEADER.to_owned())];

@@ -69,27 +69,32 @@ pub(crate) fn revised(revision: u64, rules: Vec<Rule>) -> Result<Arc<RuleSet>, S
     .map_err(|error| error.to_string())
 }
 
-/// A quota of whole milliseconds.
+/// A window of so many milliseconds.
+pub(crate) fn window(window_ms: NonZeroU64) -> Option<Window> {
+    Window::new(Micros::from_millis(window_ms.get()))
+}
+
+/// A quota.
 pub(crate) fn quota(
     algorithm: AlgorithmSpec,
     limit: NonZeroU64,
-    window_ms: NonZeroU64,
+    window: Window,
     burst: Option<NonZeroU64>,
-) -> Option<Quota> {
+) -> Quota {
     let algorithm = match algorithm {
         AlgorithmSpec::FixedWindow => Algorithm::FixedWindow,
         AlgorithmSpec::SlidingWindow => Algorithm::SlidingWindow,
         AlgorithmSpec::TokenBucket => Algorithm::TokenBucket,
     };
-    let window = Window::new(Micros::from_millis(window_ms.get()))?;
     let quota = Quota::new(limit, window, algorithm);
-    Some(burst.map_or(quota, |burst| quota.with_burst(burst)))
+    burst.map_or(quota, |burst| quota.with_burst(burst))
 }
 
 impl RuleSpec {
     /// The rule, counted per key, with the defaults where it says nothing.
     pub(crate) fn to_rule(&self, name: &str) -> Option<Rule> {
-        let quota = quota(self.algorithm, self.limit, self.window_ms, self.burst)?;
+        let window = window(self.window_ms)?;
+        let quota = quota(self.algorithm, self.limit, window, self.burst);
         let mut rule = Rule::new(name, quota);
         rule.key = vec![KeyPart::Header(HEADER.to_owned())];
         rule.local_cap = self.local_cap.unwrap_or(rule.local_cap);
@@ -129,7 +134,7 @@ impl Traffic {
     pub(crate) fn rate_per_s(&self, quota: &Quota) -> f64 {
         match *self {
             Self::Spray { load, .. } | Self::Moving { load, .. } | Self::Burst { load, .. } => {
-                let window_s = quota.window.length().get() as f64 / 1e6;
+                let window_s = quota.window.longest().get() as f64 / 1e6;
                 load * quota.limit.get() as f64 / window_s
             }
             Self::Zipf { total_rps, .. } => total_rps,

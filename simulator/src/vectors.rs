@@ -10,12 +10,13 @@ use limiter::{
     rule::{KeyPart, Rule, Scope},
     ruleset::RuleSet,
     time::{Micros, Timestamp},
+    window::Window,
 };
 use serde::Deserialize;
 
 use crate::{
     disk::{self, Disk},
-    plan::{Asked, HEADER, quota, ruleset},
+    plan::{Asked, HEADER, quota, ruleset, window},
     run::{Outcome, parse, select},
     scenario::AlgorithmSpec,
 };
@@ -27,9 +28,18 @@ struct Vector {
     name: String,
     algorithm: AlgorithmSpec,
     limit: NonZeroU64,
-    window_ms: NonZeroU64,
+    /// One of these two.
+    window_ms: Option<NonZeroU64>,
+    window: Option<Calendar>,
     burst: Option<NonZeroU64>,
     steps: Vec<Step>,
+}
+
+/// A window that is none of so many milliseconds.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Calendar {
+    Month,
 }
 
 #[derive(Deserialize)]
@@ -86,8 +96,13 @@ impl Vector {
     }
 
     fn rules(&self, scope: Scope) -> Result<Arc<RuleSet>, String> {
-        let quota = quota(self.algorithm, self.limit, self.window_ms, self.burst)
-            .ok_or_else(|| format!(" {}: the window is empty", self.name))?;
+        let window = match (self.window_ms, self.window) {
+            (Some(ms), None) => window(ms),
+            (None, Some(Calendar::Month)) => Some(Window::MONTH),
+            _ => return Err(format!(" {}: say window_ms or window", self.name)),
+        };
+        let window = window.ok_or_else(|| format!(" {}: the window is empty", self.name))?;
+        let quota = quota(self.algorithm, self.limit, window, self.burst);
         let mut rule = Rule::new("vector", quota);
         rule.key = vec![KeyPart::Header(HEADER.to_owned())];
         rule.scope = scope;

@@ -29,6 +29,12 @@ fn every_vector_is_answered_rightly_by_a_ledger_and_by_a_limiter_alone() {
 }
 
 #[test]
+fn months_are_those_of_the_calendar_on_a_ledger_and_on_a_limiter_alone() {
+    let outcome = replay("months.json");
+    assert_eq!(outcome.exit_code, 0, "{}", outcome.text);
+}
+
+#[test]
 fn an_answer_that_differs_is_named_with_its_vector_and_step() {
     let outcome = altered("algorithms.json", "\"remaining\": 2,", "\"remaining\": 1,");
     assert_eq!(outcome.exit_code, 1);

@@ -101,6 +101,7 @@ pub(crate) fn bootstrap(setup: &Setup, folder: &Path) -> Value {
         "admin": { "address": socket("127.0.0.1", 0) },
         "stats_config": { "stats_tags": [
             { "tag_name": "rule", "regex": "^wasmcustom\\.weir_[a-z_]+(;rule=([^;]+))" },
+            { "tag_name": "tier", "regex": "^wasmcustom\\.weir_[a-z_]+.*(;tier=([^;]+))" },
             { "tag_name": "verdict", "regex": "^wasmcustom\\.weir_[a-z_]+.*(;verdict=([^;]+))" },
             { "tag_name": "outcome", "regex": "^wasmcustom\\.weir_[a-z_]+(;outcome=([^;]+))" },
         ]},

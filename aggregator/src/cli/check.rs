@@ -28,6 +28,9 @@ pub(super) struct Args {
     rule: String,
     /// The values of its key, in order
     key: Vec<String>,
+    /// The tier that it is of [default: what the rule's lists of keys say]
+    #[arg(long)]
+    tier: Option<String>,
     /// What is spent if it is allowed [default: 1]
     #[arg(long, value_name = "N")]
     cost: Option<NonZeroU64>,
@@ -39,8 +42,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: Args) -> ExitCode {
-    let body =
-        json!({ "rule": args.rule, "key": args.key, "cost": args.cost.map_or(1, NonZeroU64::get) });
+    let cost = args.cost.map_or(1, NonZeroU64::get);
+    let body = json!({ "rule": args.rule, "tier": args.tier, "key": args.key, "cost": cost });
     let client = args.target.client();
     match client.and_then(|client| client.post("/v1/ratelimit/check", &body)) {
         Ok(answer) => {
@@ -60,8 +63,16 @@ pub(super) fn run(args: Args) -> ExitCode {
 
 fn describe(answer: &Value, allowed: bool) -> String {
     let verdict = if allowed { "allowed" } else { "denied" };
-    let [rule, remaining, limit] = ["rule", "remaining", "limit"].map(|name| field(answer, name));
-    let text = format!("{verdict} by {rule}: {remaining} of {limit} left");
+    let [rule, tier, remaining, limit] =
+        ["rule", "rule_tier", "remaining", "limit"].map(|name| field(answer, name));
+    let tier = match &*tier {
+        "" => String::new(),
+        tier => format!(" for tier {tier}"),
+    };
+    if limit.is_empty() {
+        return format!("{verdict} by {rule}{tier}: unlimited");
+    }
+    let text = format!("{verdict} by {rule}{tier}: {remaining} of {limit} left");
     match (allowed, field(answer, "retry_after")) {
         (true, _) => text,
         (false, wait) if wait.is_empty() => text + ", and so large a cost never is",

@@ -98,13 +98,9 @@ impl<'a> At<'a> {
         }
     }
 
-    /// The fields of a mapping that has these and will have those.
-    pub(super) fn fields(
-        &self,
-        known: &'static [&'static str],
-        later: &'static [&'static str],
-    ) -> Option<Fields<'a>> {
-        Fields::new(self, known, later)
+    /// The fields of a mapping that has these and no others.
+    pub(super) fn fields(&self, known: &'static [&'static str]) -> Option<Fields<'a>> {
+        Fields::new(self, known)
     }
 
     /// An entry of this mapping, if it is one; nothing is noted.

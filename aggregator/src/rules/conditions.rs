@@ -10,8 +10,8 @@ use limiter::{
 use super::{at::At, attributes, expect};
 
 pub(super) const FIELDS: &[&str] = &[
-    "hosts", "paths", "methods", "headers", "cidr", "cookies", "query", "country", "asn", "ja4",
-    "jwt", "any", "not", "all",
+    "hosts", "paths", "methods", "headers", "header", "cidr", "cookies", "query", "country", "asn",
+    "ja4", "jwt", "any", "not", "all",
 ];
 
 /// Methods that are commonly written in lower case by mistake.
@@ -21,18 +21,16 @@ const METHODS: &[&str] = &[
 
 /// Reads a `match`. Everything in it must hold.
 pub(super) fn read(at: &At<'_>) -> Option<Vec<Condition>> {
-    let fields = at.fields(FIELDS, &[])?;
+    let fields = at.fields(FIELDS)?;
     let get = |name| fields.get(name);
     let mut conditions = Vec::new();
     conditions.extend(get("hosts").and_then(|at| hosts(&at)));
     conditions.extend(get("paths").and_then(|at| paths(&at)));
     conditions.extend(get("methods").and_then(|at| methods(&at)));
-    conditions.extend(
-        get("headers")
-            .and_then(|at| expect::headers(&at))
-            .into_iter()
-            .flatten(),
-    );
+    for name in ["headers", "header"] {
+        let headers = get(name).and_then(|at| expect::headers(&at));
+        conditions.extend(headers.into_iter().flatten());
+    }
     conditions.extend(get("cidr").and_then(|at| addresses(&at)));
     conditions.extend(
         get("cookies")
@@ -112,7 +110,8 @@ fn alternatives(at: &At<'_>) -> Option<Vec<Vec<Condition>>> {
     lists.into_iter().collect()
 }
 
-fn alternative(at: &At<'_>) -> Option<Vec<Condition>> {
+/// Reads a match that has to say something.
+pub(super) fn alternative(at: &At<'_>) -> Option<Vec<Condition>> {
     match read(at)? {
         // What is not understood has been noted.
         conditions

@@ -36,9 +36,9 @@ pub(super) fn read(at: &At<'_>) -> Option<Cost> {
         return numbers::hits(at, 1).map(Cost::Fixed);
     }
     if at.peek("response_header").is_some() {
-        return response(&at.fields(RESPONSE, &[])?);
+        return response(&at.fields(RESPONSE)?);
     }
-    let fields = at.fields(REQUEST, &[])?;
+    let fields = at.fields(REQUEST)?;
     if at.peek("header").is_none() {
         return at.refuse("expected a number, { header, max } or { response_header, max }");
     }
@@ -92,7 +92,7 @@ pub(super) fn refund(at: &At<'_>) -> Option<Vec<StatusMatch>> {
         let status = at.text(what).map(StatusMatch::parse)?;
         status.or_else(|| at.expected(what))
     };
-    let statuses = at.fields(REFUND, &[])?.need("status")?;
+    let statuses = at.fields(REFUND)?.need("status")?;
     let items = statuses.items(what)?;
     if items.is_empty() {
         return statuses.expected(what);
@@ -108,7 +108,7 @@ pub(super) fn headers(at: &At<'_>) -> Option<QuotaHeaders> {
         let form = words::read(at, FORM)?;
         return Some(QuotaHeaders { form, ..plain });
     }
-    let fields = at.fields(HEADERS, &[])?;
+    let fields = at.fields(HEADERS)?;
     Some(QuotaHeaders {
         form: fields.or("form", plain.form, |at| words::read(at, FORM)),
         when: fields.or("when", plain.when, |at| words::read(at, WHEN)),

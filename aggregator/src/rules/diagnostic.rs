@@ -1,6 +1,6 @@
 //! What is wrong with a rule file, and where.
 
-use std::{cell::RefCell, error::Error, fmt};
+use std::{cell::RefCell, collections::HashSet, error::Error, fmt};
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ const SHOWN_MAX: usize = 100;
 
 /// Where something stands in a file: line and column, both from 1; a column is
 /// a character.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Place {
     /// The line.
     pub line: usize,
@@ -53,6 +53,9 @@ impl Notes {
     pub(super) fn into_problems(self, file: &str) -> Problems {
         let mut notes = self.0.into_inner();
         notes.sort_by_key(|(place, ..)| *place);
+        // What several rules are made of is read for each of them.
+        let mut told = HashSet::new();
+        notes.retain(|note| told.insert(note.clone()));
         let diagnostics = notes.into_iter().map(|(place, path, message)| Diagnostic {
             file: file.to_owned(),
             place: Some(place),

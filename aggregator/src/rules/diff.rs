@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{check::Format, diagnostic::Problems, file::RuleFile, report::RuleReport};
 
-/// What of a rule's report is not the rule.
-const WORKED_OUT: &[&str] = &["name", "bound", "asks_percent", "held_percent"];
+/// What of a rule's report is not the rule, or is its identity.
+const WORKED_OUT: &[&str] = &["name", "tier", "bound", "asks_percent", "held_percent"];
 
 /// What a change of rules comes to.
 #[derive(Debug, Deserialize, Serialize)]
@@ -166,14 +166,14 @@ fn rules(before: &RuleFile, after: &RuleFile) -> Vec<RuleDifference> {
     let by_name = |rules: &'_ [Rule]| -> HashMap<String, Rule> {
         rules
             .iter()
-            .map(|rule| (rule.name.clone(), rule.clone()))
+            .map(|rule| (rule.identity().into_owned(), rule.clone()))
             .collect()
     };
     let (old_rules, new_rules) = (by_name(&before.rules), by_name(&after.rules));
     let domain = before.domain == after.domain;
     let mut all = Vec::new();
     for rule in &after.rules {
-        let name = rule.name.clone();
+        let name = rule.identity().into_owned();
         match old_rules.get(&name) {
             None => {
                 let (what, counts, changes) = (What::Added, Counts::Anew, Vec::new());
@@ -202,9 +202,9 @@ fn rules(before: &RuleFile, after: &RuleFile) -> Vec<RuleDifference> {
         }
     }
     for rule in &before.rules {
-        if !new_rules.contains_key(&rule.name) {
+        let name = rule.identity().into_owned();
+        if !new_rules.contains_key(&name) {
             let (what, counts, changes) = (What::Removed, Counts::GivenUp, Vec::new());
-            let name = rule.name.clone();
             all.push(RuleDifference {
                 name,
                 what,
@@ -379,6 +379,7 @@ rules:
         for change in [
             "limit: 7",
             "window: 2m",
+            "window: month",
             "key: host",
             "algorithm: fixed_window",
             "cost: 2",

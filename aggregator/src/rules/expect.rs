@@ -62,7 +62,7 @@ fn expect(at: &At<'_>) -> Option<Expect> {
         _ => {}
     }
     if at.node.is_map() {
-        let like = at.fields(&["like"], &[])?.need("like")?;
+        let like = at.fields(&["like"])?.need("like")?;
         return values(&like).map(Expect::Like);
     }
     values(at).map(Expect::OneOf)

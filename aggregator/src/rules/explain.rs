@@ -17,7 +17,8 @@ use super::{
     diagnostic::Problems,
     file::{RuleFile, whole},
     key,
-    numbers::Written,
+    numbers::Per,
+    report::Limit,
     words,
 };
 
@@ -35,6 +36,9 @@ struct Explanation {
 #[derive(Debug, Serialize)]
 struct RuleExplanation {
     name: String,
+    /// The tier that it is for, of a rule that sets tiers apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tier: Option<String>,
     applies: bool,
     /// What it counts under; empty if it does not apply, or counts all together.
     key: Vec<Value>,
@@ -46,7 +50,7 @@ struct RuleExplanation {
     /// What its response changes of that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     then: Vec<String>,
-    limit: u64,
+    limit: Limit,
     window: String,
     algorithm: &'static str,
     action: &'static str,
@@ -108,13 +112,14 @@ fn one(rule: &Rule, explained: Explained, request: &Described) -> RuleExplanatio
     });
     RuleExplanation {
         name: rule.name.clone(),
+        tier: rule.tier.clone(),
         applies: counter.is_some(),
         key: key.collect(),
         counter,
         cost,
         then: then(rule),
-        limit: rule.quota.limit.get(),
-        window: Written(rule.quota.window.length()).to_string(),
+        limit: Limit::of(rule),
+        window: Per(rule.quota.window).to_string(),
         algorithm: words::name(words::ALGORITHM, &rule.quota.algorithm),
         action: words::name(words::ACTION, &rule.action),
         unmet,
@@ -127,6 +132,11 @@ fn why(unmet: &Unmet, request: &Described) -> String {
             let wanted = conditions::Written(condition);
             format!("{wanted}: {}", found(condition, request))
         }
+        Unmet::Tier(condition) => {
+            let wanted = conditions::Written(condition);
+            format!("another tier's: {wanted}: {}", found(condition, request))
+        }
+        Unmet::Unlimited => "it would apply, and is unlimited".into(),
         Unmet::Key(part) => format!("there is no {} to count per", part_name(part)),
         Unmet::Cost => "it costs nothing".into(),
     }
@@ -214,7 +224,13 @@ fn table(said: &Explanation) -> String {
     );
     for rule in &said.rules {
         let verdict = if rule.applies { "applies" } else { "does not" };
-        let _ = writeln!(out, "\n{verdict:<9} {}", rule.name);
+        let tier = rule.tier.as_ref().map(|tier| format!("@{tier}"));
+        let _ = writeln!(
+            out,
+            "\n{verdict:<9} {}{}",
+            rule.name,
+            tier.unwrap_or_default()
+        );
         match &rule.unmet {
             Some(unmet) => {
                 let _ = writeln!(out, "    {unmet}");

@@ -1,43 +1,55 @@
-//! The fields of a mapping: those that are known, those that are not, and those
-//! that are yet to come.
+//! The fields of a mapping: those that are known, and those that are not.
 
-use super::{at::At, later, suggest, tree::Entry};
+use super::{at::At, suggest, tree::Entry};
 
 /// The fields of a mapping.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Fields<'a> {
     at: At<'a>,
     entries: &'a [Entry],
+    /// Where a field is looked for that is not here.
+    under: Option<Box<Fields<'a>>>,
 }
 
 impl<'a> Fields<'a> {
-    /// Notes every field that is not known; `later` are those that will be.
-    pub(super) fn new(at: &At<'a>, known: &[&str], later: &[&str]) -> Option<Self> {
+    /// Notes every field that is not known.
+    pub(super) fn new(at: &At<'a>, known: &[&str]) -> Option<Self> {
         let entries = at.entries(&format!("a mapping of {}", suggest::list(known)))?;
         for entry in entries {
             let name = &*entry.key;
             let field = at.entry(entry);
-            if later.contains(&name) {
-                at.notes.add(entry.place, &field.path, later::NOT_YET);
-            } else if !known.contains(&name) {
+            if !known.contains(&name) {
                 let message = suggest::unknown("field", name, known);
                 at.notes.add(entry.place, &field.path, message);
             }
         }
-        let at = at.clone();
-        Some(Self { at, entries })
+        Some(Self::unchecked(at, entries))
     }
 
     /// The fields of somebody else's mapping.
     pub(super) fn unchecked(at: &At<'a>, entries: &'a [Entry]) -> Self {
         let at = at.clone();
-        Self { at, entries }
+        let under = None;
+        Self { at, entries, under }
+    }
+
+    /// These fields, and for what is not among them those.
+    pub(super) fn over(self, under: &Self) -> Self {
+        let under = Some(Box::new(under.clone()));
+        Self { under, ..self }
+    }
+
+    /// Whether it has none itself.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     /// A field, if it is there.
     pub(super) fn get(&self, name: &str) -> Option<At<'a>> {
-        let entry = self.entries.iter().find(|entry| entry.key == name)?;
-        Some(self.at.entry(entry))
+        match self.entries.iter().find(|entry| entry.key == name) {
+            Some(entry) => Some(self.at.entry(entry)),
+            None => self.under.as_ref()?.get(name),
+        }
     }
 
     /// A field, or a note that it is missing.

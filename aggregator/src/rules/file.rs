@@ -14,13 +14,15 @@ use super::{
     conditions,
     diagnostic::{Diagnostic, Notes, Place, Problems},
     fields::Fields,
-    later, rule, tree,
+    rule, tiers,
+    tiers::Tier,
+    tree,
 };
 
 /// The longest rule file, in bytes: room for [`RULES_MAX`] rules.
 pub const FILE_LEN_MAX: usize = 4 << 20;
 
-pub(super) const FIELDS: &[&str] = &["version", "domain", "trusted_proxies", "rules"];
+pub(super) const FIELDS: &[&str] = &["version", "domain", "trusted_proxies", "tiers", "rules"];
 
 /// A rule file in which nothing is wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,11 +128,16 @@ pub(super) fn text<'a>(bytes: &'a [u8], notes: &Notes) -> Option<&'a str> {
 }
 
 fn file(at: &At<'_>) -> Option<RuleFile> {
-    let fields = at.fields(FIELDS, later::FILE)?;
+    let fields = at.fields(FIELDS)?;
     fields.need("version").and_then(|at| version(&at));
     let domain = fields.need("domain").and_then(|at| domain(&at));
     let trusted_proxies = fields.or("trusted_proxies", Vec::new(), proxies);
-    let rules = rules(&fields);
+    let tiers = match fields.get("tiers") {
+        Some(at) => tiers::read(&at),
+        None => Some(Vec::new()),
+    };
+    let rules = rules(&fields, tiers.as_deref());
+    tiers?;
     let file = RuleFile {
         domain: domain?,
         trusted_proxies,
@@ -167,7 +174,7 @@ fn proxies(at: &At<'_>) -> Option<Vec<Cidr>> {
     }
 }
 
-fn rules(fields: &Fields<'_>) -> Option<Vec<Rule>> {
+fn rules(fields: &Fields<'_>, tiers: Option<&[Tier]>) -> Option<Vec<Rule>> {
     let at = fields.need("rules")?;
     if !at.node.is_list() {
         return at.expected("a list of rules");
@@ -180,8 +187,16 @@ fn rules(fields: &Fields<'_>) -> Option<Vec<Rule>> {
         ));
     }
     note_names_that_come_twice(&items);
-    let rules: Vec<_> = items.iter().map(rule::read).collect();
-    rules.into_iter().collect()
+    let rules: Vec<_> = items.iter().map(|at| rule::read(at, tiers)).collect();
+    let rules: Vec<Vec<Rule>> = rules.into_iter().collect::<Option<_>>()?;
+    let rules: Vec<Rule> = rules.into_iter().flatten().collect();
+    match rules.len() {
+        0..=RULES_MAX => Some(rules),
+        count => at.refuse(format_args!(
+            "a file holds at most {RULES_MAX} rules, one for each tier that a rule sets \
+             apart among them, got {count}"
+        )),
+    }
 }
 
 fn note_names_that_come_twice(rules: &[At<'_>]) {

@@ -28,6 +28,7 @@
 //! | `response` | 429 and a problem document |
 //! | `refund` | none: what is spent stays so |
 //! | `ratelimit_headers` | `draft`, when denied |
+//! | `tiers`, `per_tier` | the rule is the same for everybody |
 //!
 //! A `cost` is a number, `{ header: x-cost, max: 100, default: 1 }` of the request, or
 //! `{ response_header: x-cost, max: 100, upfront: 1, default: 1 }`. What is no number
@@ -53,7 +54,6 @@ mod fields;
 mod file;
 pub mod import;
 mod key;
-mod later;
 mod numbers;
 mod report;
 mod response;
@@ -61,6 +61,7 @@ mod rule;
 mod suggest;
 mod table;
 mod text;
+mod tiers;
 mod tree;
 mod words;
 mod write;

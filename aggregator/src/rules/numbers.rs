@@ -3,8 +3,9 @@
 use std::fmt;
 
 use limiter::{
-    rule::{HITS_MAX, TOLERANCE_PPM_MAX},
+    rule::{HITS_MAX, TOLERANCE_PPM_MAX, WINDOW_MAX},
     time::Micros,
+    window::Window,
 };
 
 use super::at::At;
@@ -17,6 +18,12 @@ const UNITS: [(&str, u64); 5] = [
     ("s", 1_000_000),
     ("ms", 1_000),
 ];
+
+/// The window that is a month of the calendar.
+const MONTH: &str = "month";
+
+/// The shortest window that a rule file can ask for.
+const WINDOW_MIN: Micros = Micros::from_millis(1);
 
 /// Millionths in a percent.
 const PPM_PER_PERCENT: u32 = 10_000;
@@ -38,6 +45,22 @@ pub(super) fn span(at: &At<'_>, min: Micros, max: Micros) -> Option<Micros> {
     );
     let span = parse_span(at.text(&what)?).filter(|span| (min..=max).contains(span));
     span.or_else(|| at.expected(what))
+}
+
+/// A window: a span of time, or a calendar month.
+pub(super) fn window(at: &At<'_>) -> Option<Window> {
+    if at.scalar() == Some(MONTH) {
+        return Some(Window::MONTH);
+    }
+    let what = format!(
+        "a whole number and a unit (ms, s, m, h or d), from {} to {}, or {MONTH}",
+        Written(WINDOW_MIN),
+        Written(WINDOW_MAX)
+    );
+    let span = parse_span(at.text(&what)?);
+    let span = span.filter(|span| (WINDOW_MIN..=WINDOW_MAX).contains(span));
+    let window = span.and_then(Window::new);
+    window.or_else(|| at.expected(what))
 }
 
 fn parse_span(text: &str) -> Option<Micros> {
@@ -90,6 +113,18 @@ impl fmt::Display for Written {
             _ if micros == 0 => f.write_str("0s"),
             Some((name, length)) => write!(f, "{}{name}", micros / length),
             None => write!(f, "{micros}us"),
+        }
+    }
+}
+
+/// A window as a rule file has it.
+pub(super) struct Per(pub(super) Window);
+
+impl fmt::Display for Per {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.fixed() {
+            Some(length) => Written(length).fmt(f),
+            None => f.write_str(MONTH),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What a rule file says, in words: for people to read and programs to compare.
 
+use std::fmt;
+
 use limiter::bound::{Cost, Fleet, Over};
 use limiter::quota::{Algorithm, Quota};
-use limiter::rule::{Rule, Scope};
+use limiter::rule::{Condition, Rule, Scope};
 use serde::Serialize;
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
     cost::{self, CostSaid},
     file::RuleFile,
     key,
-    numbers::{Percent, Written},
+    numbers::{Per, Percent, Written},
     response, words,
 };
 
@@ -38,12 +40,20 @@ pub struct RulesReport {
 pub struct RuleReport {
     /// What it is called.
     pub name: String,
+    /// The tier that it is for, of a rule that sets tiers apart; none: everybody, or
+    /// everybody else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
     /// What must hold for it to apply, each in short; none: it always applies.
     pub r#match: Vec<String>,
+    /// What must hold besides, each in short, for a request to be of its tier, or of
+    /// none that others of its name are for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub when: Vec<String>,
     /// What it counts per; none: one count for all.
     pub key: Vec<String>,
     /// Hits per window.
-    pub limit: u64,
+    pub limit: Limit,
     /// The window.
     pub window: String,
     /// How it counts.
@@ -104,6 +114,34 @@ pub struct Bound {
     pub per_source: bool,
 }
 
+/// A limit in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Limit {
+    /// So many hits per window.
+    Hits(u64),
+    /// `unlimited`: the rule applies to nothing.
+    None(&'static str),
+}
+
+impl Limit {
+    pub(super) const fn of(rule: &Rule) -> Self {
+        match rule.unlimited {
+            true => Self::None("unlimited"),
+            false => Self::Hits(rule.quota.limit.get()),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hits(hits) => hits.fmt(f),
+            Self::None(word) => f.write_str(word),
+        }
+    }
+}
+
 impl RulesReport {
     /// Puts a rule file in words.
     pub fn of(file: &RuleFile, fleet: Fleet) -> Self {
@@ -128,18 +166,16 @@ impl RuleReport {
         let asking = Cost::of(rule, fleet, AT_THE_LIMIT);
         Self {
             name: rule.name.clone(),
-            r#match: rule
-                .conditions
-                .iter()
-                .map(|one| conditions::Written(one).to_string())
-                .collect(),
+            tier: rule.tier.clone(),
+            r#match: written(&rule.conditions),
+            when: written(&rule.when),
             key: rule
                 .key
                 .iter()
                 .map(|part| key::Written(part).to_string())
                 .collect(),
-            limit: quota.limit.get(),
-            window: Written(quota.window.length()).to_string(),
+            limit: Limit::of(rule),
+            window: Per(quota.window).to_string(),
             algorithm: words::name(words::ALGORITHM, &quota.algorithm),
             burst: (quota.algorithm == Algorithm::TokenBucket).then(|| quota.capacity()),
             cost: CostSaid::of(&rule.cost),
@@ -187,6 +223,12 @@ fn exact(quota: &Quota) -> u64 {
 /// Parts of a million as a percentage.
 fn percent(ppm: u32) -> f64 {
     f64::from(ppm) / 10_000.0
+}
+
+fn written(conditions: &[Condition]) -> Vec<String> {
+    let conditions = conditions.iter();
+    let written = conditions.map(|one| conditions::Written(one).to_string());
+    written.collect()
 }
 
 fn texts<T: ToString>(values: &[T]) -> Vec<String> {

@@ -15,7 +15,7 @@ const CONTENT_TYPE: &str = "text/plain; charset=utf-8";
 
 /// Reads a `response`.
 pub(super) fn read(at: &At<'_>) -> Option<Response> {
-    let fields = at.fields(FIELDS, &[])?;
+    let fields = at.fields(FIELDS)?;
     let status = fields.or("status", response::STATUS_DEFAULT, status);
     let content_type = fields.get("content_type");
     let body = match fields.get("body") {

@@ -2,14 +2,15 @@
 
 use super::{
     cost::CostSaid,
-    report::{RuleReport, RulesReport},
+    report::{Limit, RuleReport, RulesReport},
 };
 
 /// A column: its heading, and what stands in it.
-type Column = (&'static str, fn(&RuleReport) -> String);
+type Column = (&'static str, Cell);
+type Cell = fn(&RuleReport) -> String;
 
 const COLUMNS: [Column; 14] = [
-    ("NAME", |rule| rule.name.clone()),
+    ("NAME", name),
     ("LIMIT", limit),
     ("ALGORITHM", algorithm),
     ("KEY", |rule| or_dash(rule.key.join(" "))),
@@ -32,13 +33,30 @@ pub(super) fn table(report: &RulesReport) -> String {
         report
             .rules
             .iter()
-            .map(|rule| COLUMNS.map(|(_, cell)| cell(rule))),
+            .map(|rule| COLUMNS.map(|(heading, cell)| said(rule, heading, cell))),
     );
     let widths: Vec<usize> = (0..COLUMNS.len())
         .map(|column| width(&rows, column))
         .collect();
     let lines = rows.iter().map(|row| line(row, &widths));
     std::iter::once(summary(report)).chain(lines).collect()
+}
+
+/// What is said of a rule without a limit: only what it would apply to.
+const SAID_OF_UNLIMITED: [&str; 4] = ["NAME", "LIMIT", "KEY", "MATCH"];
+
+fn said(rule: &RuleReport, heading: &str, cell: Cell) -> String {
+    match rule.limit {
+        Limit::None(_) if !SAID_OF_UNLIMITED.contains(&heading) => "-".into(),
+        _ => cell(rule),
+    }
+}
+
+fn name(rule: &RuleReport) -> String {
+    match &rule.tier {
+        Some(tier) => format!("{}@{tier}", rule.name),
+        None => rule.name.clone(),
+    }
 }
 
 fn summary(report: &RulesReport) -> String {
@@ -74,6 +92,9 @@ fn or_dash(text: String) -> String {
 }
 
 fn limit(rule: &RuleReport) -> String {
+    if let Limit::None(word) = rule.limit {
+        return word.into();
+    }
     let cost = match &rule.cost {
         CostSaid::Hits(1) => String::new(),
         CostSaid::Hits(cost) => format!(", {cost} each"),

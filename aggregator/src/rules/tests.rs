@@ -19,6 +19,7 @@ use super::*;
 mod cost;
 mod said;
 mod schema;
+mod tiers_of_rules;
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/rules")
@@ -44,7 +45,7 @@ fn a_rule_that_says_only_what_it_must_has_the_defaults() {
     let read = rule("window: 1m");
     assert_eq!(read, Rule::new("r", read.quota));
     assert_eq!(read.quota.algorithm, Algorithm::SlidingWindow);
-    assert_eq!(read.quota.window.length(), Micros::from_secs(60));
+    assert_eq!(read.quota.window.fixed(), Some(Micros::from_secs(60)));
     assert_eq!(
         (read.scope, read.consistency),
         (Scope::Region, Consistency::Leased)
@@ -73,7 +74,7 @@ commit: fast",
     );
     assert_eq!(read.quota.algorithm, Algorithm::TokenBucket);
     assert_eq!(read.quota.capacity(), 20);
-    assert_eq!(read.quota.window.length(), Micros::from_secs(90));
+    assert_eq!(read.quota.window.fixed(), Some(Micros::from_secs(90)));
     assert_eq!((read.cost, read.count_denied), (2.into(), true));
     assert_eq!(
         (read.scope, read.consistency),

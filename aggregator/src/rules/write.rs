@@ -12,7 +12,7 @@ use limiter::{
 
 use super::{
     cost, key,
-    numbers::{Percent, Written},
+    numbers::{Per, Percent, Written},
     words,
 };
 
@@ -59,9 +59,13 @@ fn lines(rule: &Rule) -> Vec<String> {
         let parts = rule.key.iter().map(|part| key::Written(part).to_string());
         lines.push(format!("key: {}", texts(parts)));
     }
+    if rule.unlimited {
+        lines.push("limit: unlimited".into());
+        return lines;
+    }
     let quota = &rule.quota;
     lines.push(format!("limit: {}", quota.limit));
-    lines.push(format!("window: {}", Written(quota.window.length())));
+    lines.push(format!("window: {}", Per(quota.window)));
     let plain = Rule::new("", *quota);
     if quota.algorithm != Algorithm::default() {
         lines.push(format!(
@@ -456,7 +460,9 @@ mod tests {
                 }),
                 ..Rule::new(name.clone(), quota.with_burst(std::num::NonZeroU64::new(9).unwrap()))
             };
-            let rules = [full, Rule::new(format!("{name}2"), quota)];
+            let month = Quota::new(limit, Window::MONTH, Algorithm::FixedWindow);
+            let month = Rule::new(format!("{name}3"), month);
+            let rules = [full, Rule::new(format!("{name}2"), quota), month];
             let text = file(&name, &rules, &[vec!["a comment".into()]]);
             let read = RuleFile::parse("f", text.as_bytes());
             let read = read.unwrap_or_else(|problems| panic!("{problems}\n{text}"));

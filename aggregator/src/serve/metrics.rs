@@ -6,6 +6,7 @@ use limiter::{
     counter::{AddError, Added},
     key::RuleId,
     ledger::Ledger,
+    rule::Rule,
     ruleset::RuleSet,
     wire::{SyncReply, ack::Status},
 };
@@ -27,7 +28,9 @@ use self::{crush::CrushMetrics, door::DoorMetrics};
 use super::task::Origin;
 
 type Label = [(&'static str, String); 1];
-type Labels2 = [(&'static str, String); 2];
+
+/// A rule, its tier if it is for one, and whatever else.
+type RuleLabels = Vec<(&'static str, String)>;
 
 const RETURNED: &str = "Of those, hits given back because of the response, by rule; on record";
 
@@ -36,11 +39,11 @@ pub(super) struct Metrics {
     registry: Registry,
     batches: Family<Label, Counter>,
     deltas: Counter,
-    hits: Family<Label, Counter>,
-    returned: Family<Label, Counter>,
-    leaked: Family<Label, Counter>,
+    hits: Family<RuleLabels, Counter>,
+    returned: Family<RuleLabels, Counter>,
+    leaked: Family<RuleLabels, Counter>,
     crush: CrushMetrics,
-    checks: Family<Labels2, Counter>,
+    checks: Family<RuleLabels, Counter>,
     adds: Adds,
     responses: Family<Label, Counter>,
     rule_changes: Family<Label, Counter>,
@@ -195,9 +198,10 @@ impl Metrics {
     }
 
     /// Takes note of a request that was decided here.
-    pub(super) fn count_check(&self, rule: &str, allowed: bool) {
+    pub(super) fn count_check(&self, rule: &Rule, allowed: bool) {
         let verdict = if allowed { "allow" } else { "deny" };
-        let labels = [("rule", rule.to_owned()), ("verdict", verdict.to_owned())];
+        let mut labels = rule_labels(rule);
+        labels.push(("verdict", verdict.to_owned()));
         self.checks.get_or_create(&labels).inc();
     }
 
@@ -245,9 +249,12 @@ impl Metrics {
     }
 }
 
-fn copy(family: &Family<Label, Counter>, sums: &[(RuleId, u64)], rules: &RuleSet) {
-    for (rule, sum) in sums {
-        let counter = family.get_or_create_owned(&[("rule", rule_name(rules, *rule))]);
+fn copy(family: &Family<RuleLabels, Counter>, sums: &[(RuleId, u64)], rules: &RuleSet) {
+    for (id, sum) in sums {
+        let rule = rules.by_id(*id).and_then(|place| rules.rule(place));
+        // One that is no longer among the rules has nothing but its number.
+        let labels = rule.map_or_else(|| vec![("rule", format!("{id:?}"))], rule_labels);
+        let counter = family.get_or_create_owned(&labels);
         raise(&counter, *sum);
     }
 }
@@ -256,10 +263,11 @@ fn raise(counter: &Counter, sum: u64) {
     counter.inc_by(sum.saturating_sub(counter.get()));
 }
 
-/// The rule's name; its identity, if it is no longer among the rules.
-fn rule_name(rules: &RuleSet, id: RuleId) -> String {
-    let rule = rules.by_id(id).and_then(|place| rules.rule(place));
-    rule.map_or_else(|| format!("{id:?}"), |rule| rule.name.clone())
+/// The rule's name, and its tier if it is for one.
+fn rule_labels(rule: &Rule) -> RuleLabels {
+    let tier = rule.tier.as_ref().map(|tier| ("tier", tier.clone()));
+    let name = ("rule", rule.name.clone());
+    std::iter::once(name).chain(tier).collect()
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ mod rules_history;
 mod server;
 mod stub;
 mod sync;
+mod tiers;
 mod tls;
 mod tokens;
 mod watch;

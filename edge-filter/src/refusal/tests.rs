@@ -52,6 +52,15 @@ fn a_denied_client_is_told_when_to_come_back_in_every_way_alike() {
 }
 
 #[test]
+fn a_month_is_no_number_of_seconds() {
+    let mut rule = rule("plan", Micros::from_secs(60));
+    rule.quota = Quota::new(rule.quota.limit, Window::MONTH, Algorithm::FixedWindow);
+    let refusal = Refusal::new(&rule, &denied(Some(Micros::from_secs(9))));
+    assert_eq!(header(&refusal, "ratelimit-policy"), Some("\"plan\";q=100"));
+    assert_eq!(header(&refusal, "ratelimit"), Some("\"plan\";r=0;t=9"));
+}
+
+#[test]
 fn a_wait_of_no_time_is_a_second_since_no_shorter_one_can_be_said() {
     let refusal = Refusal::new(
         &rule("r", Micros::from_secs(1)),

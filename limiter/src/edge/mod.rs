@@ -192,8 +192,8 @@ impl Limiter {
             };
             entry.claim.answered = false;
         }
-        let asks =
-            |rule: &&Rule| rule.scope != Scope::Pop && rule.consistency == Consistency::Leased;
+        let leased = |rule: &Rule| rule.consistency == Consistency::Leased;
+        let asks = |rule: &&Rule| rule.limits() && rule.scope != Scope::Pop && leased(rule);
         self.far.hold_min = rules.rules().filter(asks).map(|rule| rule.hold).min();
         let interval = self.settings.flush_interval;
         let within = |rule: &Rule| rule.quota.report_interval().filter(|at| *at < interval);

@@ -189,7 +189,7 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
         freed: freed(rule, count, room, now),
         wait: count.retry_after(quota, cost, now).unwrap_or(left),
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
-        limit_rate: share(limit, 1_000_000_000_000, quota.window.length().get()),
+        limit_rate: share(limit, 1_000_000_000_000, quota.window.longest().get()),
         tolerance: limit.saturating_mul(u64::from(rule.tolerance_ppm)),
         sources: 0,
         coarse: false,

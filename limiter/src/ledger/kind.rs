@@ -13,10 +13,10 @@ use crate::{
     key::RuleId,
     quota::{Algorithm, Quota},
     ruleset::RuleSet,
-    time::Micros,
+    window::Window,
 };
 
-type Shape = (RuleId, Micros, Algorithm);
+type Shape = (RuleId, Window, Algorithm);
 
 /// A kind's place in [`Kinds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Kinds {
 
     /// The kind of a rule and quota, met for the first time or again.
     pub(super) fn intern(&mut self, kind: Kind) -> KindIndex {
-        let shape = (kind.rule, kind.quota.window.length(), kind.quota.algorithm);
+        let shape = (kind.rule, kind.quota.window, kind.quota.algorithm);
         let next = KindIndex(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
         let index = *self.by_shape.entry(shape).or_insert(next);
         match self.get_mut(index) {

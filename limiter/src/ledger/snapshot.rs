@@ -53,6 +53,9 @@ struct KindEntry {
     algorithm: u32,
     #[prost(uint64, tag = "5")]
     capacity: u64,
+    /// Calendar months that the window has; 0: it is `window_us` long.
+    #[prost(uint32, tag = "6")]
+    window_months: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Message)]
@@ -192,7 +195,8 @@ const fn entry(kind: &Kind) -> KindEntry {
     KindEntry {
         rule: kind.rule.0,
         limit: kind.quota.limit.get(),
-        window_us: kind.quota.window.length().get(),
+        window_us: kind.quota.window.longest().get(),
+        window_months: kind.quota.window.fixed().is_none() as u32,
         algorithm: match kind.quota.algorithm {
             Algorithm::SlidingWindow => 0,
             Algorithm::FixedWindow => 1,
@@ -203,7 +207,11 @@ const fn entry(kind: &Kind) -> KindEntry {
 }
 
 fn kind(entry: &KindEntry) -> Option<Kind> {
-    let window = Window::new(Micros::new(entry.window_us))?;
+    let window = match entry.window_months {
+        0 => Window::new(Micros::new(entry.window_us))?,
+        1 => Window::MONTH,
+        _ => return None,
+    };
     let algorithm = match entry.algorithm {
         0 => Algorithm::SlidingWindow,
         1 => Algorithm::FixedWindow,
@@ -216,4 +224,20 @@ fn kind(entry: &KindEntry) -> Option<Kind> {
         rule: RuleId(entry.rule),
         quota,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_comes_back_with_its_window_also_if_that_is_a_month() {
+        let limit = NonZeroU64::MIN;
+        for window in [Window::MONTH, Window::new(Micros::from_secs(1)).unwrap()] {
+            let quota = Quota::new(limit, window, Algorithm::FixedWindow);
+            let rule = RuleId(7);
+            let known = Kind { rule, quota };
+            assert_eq!(kind(&entry(&known)), Some(known));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Rules: what a request must look like, what it is counted under, how much is
 //! allowed, and how that is enforced.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 use core::num::NonZeroU64;
 
@@ -26,8 +26,8 @@ pub use attribute::{Attribute, AttributeError, AttributeValueError};
 pub use condition::{Condition, Expect};
 pub use cost::Cost;
 pub use key_part::KeyPart;
+pub(crate) use pattern::like;
 pub use pattern::{HostPattern, PathPattern, SEGMENTS_MAX};
-pub(crate) use pattern::{first_segment, like};
 pub use quota_headers::{HeaderForm, QuotaHeaders, TellWhen};
 pub use refund::{REFUNDS_MAX, StatusMatch};
 pub use response::Response;
@@ -48,13 +48,25 @@ const SECOND: Window = match Window::new(Micros::from_secs(1)) {
     None => panic!("a second is not zero"),
 };
 
-/// One rule, as it was written. Its name is its identity across revisions.
+/// One rule, as it was written. Its name, and its tier if it has one, are its identity
+/// across revisions ([`Rule::identity`]).
+///
+/// A rule that sets some tiers apart is several, one for each of them and one for
+/// everybody else. They share a name and differ in `tier` and `when`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Unique within a rule set.
     pub name: String,
+    /// The tier it is for; none: everybody, or everybody else.
+    pub tier: Option<String>,
     /// All of them must hold for the rule to apply; none: it always applies.
     pub conditions: Vec<Condition>,
+    /// What must hold besides: that a request is of its tier, or of none that others
+    /// of its name are for.
+    pub when: Vec<Condition>,
+    /// Whether nothing limits those that it is for: it applies to nothing, and its
+    /// quota is not looked at.
+    pub unlimited: bool,
     /// What a count is kept per; none: one count for all.
     pub key: Vec<KeyPart>,
     /// How much is allowed.
@@ -95,7 +107,10 @@ impl Rule {
     pub fn new(name: impl Into<String>, quota: Quota) -> Self {
         Self {
             name: name.into(),
+            tier: None,
             conditions: Vec::new(),
+            when: Vec::new(),
+            unlimited: false,
             key: Vec::new(),
             quota,
             cost: Cost::default(),
@@ -140,9 +155,28 @@ impl Rule {
         Some(Quota::new(limit, self.quota.window, self.quota.algorithm).with_burst(burst))
     }
 
+    /// What tells it from all other rules of a set, and its counters from theirs: its
+    /// name, with `@` and its tier if it has one.
+    pub fn identity(&self) -> Cow<'_, str> {
+        match &self.tier {
+            Some(tier) => format!("{}@{tier}", self.name).into(),
+            None => (&*self.name).into(),
+        }
+    }
+
+    /// All that must hold for it to apply.
+    pub fn all_conditions(&self) -> impl Iterator<Item = &Condition> {
+        self.conditions.iter().chain(&self.when)
+    }
+
     /// Whether all of it is understood. One that is not applies to nothing.
     pub fn is_supported(&self) -> bool {
         !self.conditions.contains(&Condition::Unsupported)
+    }
+
+    /// Whether there is any request that it applies to.
+    pub fn limits(&self) -> bool {
+        self.is_supported() && !self.unlimited
     }
 
     /// Whether a response changes what its request has spent.
@@ -152,7 +186,7 @@ impl Rule {
 
     /// Whether it has anything to do with the response to an allowed request.
     pub fn sees_responses(&self) -> bool {
-        self.is_supported() && (self.settles_late() || self.quota_headers.on_allowed())
+        self.limits() && (self.settles_late() || self.quota_headers.on_allowed())
     }
 
     /// How many values name one of its counters: as many as its key has parts

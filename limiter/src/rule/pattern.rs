@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, vec::Vec};
 
 use super::text::{self, TextError};
-use crate::request::parts::{self, Segments};
+use crate::request::parts;
 
 /// The most segments that one path pattern may have.
 pub const SEGMENTS_MAX: usize = 64;
@@ -45,9 +45,14 @@ impl PathPattern {
         path.starts_with(b"/") && fits(&self.0, parts::segments(path), many, Segment::fits)
     }
 
-    /// What every fitting path has for its first segment, if that is known.
-    pub(crate) fn first_segment(&self) -> Option<&[u8]> {
-        match self.0.first()? {
+    /// What every fitting path has for its segment at this place, the first being 0,
+    /// if that is known.
+    pub(crate) fn literal(&self, place: usize) -> Option<&[u8]> {
+        let moved = |segment: &Segment| matches!(segment, Segment::AnyNumber);
+        if self.0.iter().take(place).any(moved) {
+            return None;
+        }
+        match self.0.get(place)? {
             Segment::Literal(bytes) => Some(bytes),
             Segment::Glob(_) | Segment::AnyNumber => None,
         }
@@ -161,12 +166,6 @@ impl HostPattern {
             }
         }
     }
-}
-
-/// The first segment of a path; none if it does not begin with a slash.
-pub(crate) fn first_segment(path: &[u8]) -> Option<&[u8]> {
-    let mut segments: Segments<'_> = parts::segments(path);
-    segments.next()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::{
     Attribute, AttributeValueError, Condition, Expect, HostPattern, KeyPart, PathPattern,
     REFUNDS_MAX, Rule, refund, response::ResponseError, text, text::TextError,
 };
-use crate::time::Micros;
+use crate::{quota::Algorithm, time::Micros, window::Window};
 
 /// The largest limit, burst or cost: a lease carries millionths of a hit.
 pub const HITS_MAX: u64 = 1_000_000_000_000;
@@ -41,6 +41,9 @@ pub enum RuleError {
     /// Its name.
     #[error("name: {0}")]
     Name(TextError),
+    /// Its tier, or its name and its tier together.
+    #[error("tier: {0}, together with the rule's name")]
+    Tier(TextError),
     /// A text in a condition.
     #[error("condition: {0}")]
     Condition(TextError),
@@ -120,6 +123,9 @@ pub enum RuleError {
         /// What was given.
         got: Micros,
     },
+    /// A bucket that refills by the calendar.
+    #[error("a token bucket refills evenly, which months do not; say a span, as in 30d")]
+    MonthlyBucket,
     /// An answer that no client can be given.
     #[error("response: {0}")]
     Response(ResponseError),
@@ -133,12 +139,20 @@ impl Rule {
     /// [`RuleSet`](crate::ruleset::RuleSet) has been checked.
     pub fn validate(&self) -> Result<(), RuleError> {
         text::name(&self.name).map_err(RuleError::Name)?;
+        if let Some(tier) = &self.tier {
+            text::token(tier).map_err(RuleError::Tier)?;
+            text::name(&self.identity()).map_err(RuleError::Tier)?;
+        }
         let count = conditions(&self.conditions, NESTING_MAX)?;
+        let count = count.saturating_add(conditions(&self.when, NESTING_MAX)?);
         at_most(count, CONDITIONS_ALL_MAX).map_err(RuleError::ConditionsInAll)?;
         at_most(self.key.len(), KEY_PARTS_MAX).map_err(RuleError::KeyParts)?;
         self.key.iter().try_for_each(key_part)?;
         self.validate_hits()?;
-        span("window", self.quota.window.length(), WINDOW_MAX)?;
+        span("window", self.quota.window.longest(), WINDOW_MAX)?;
+        if self.quota.window == Window::MONTH && self.quota.algorithm == Algorithm::TokenBucket {
+            return Err(RuleError::MonthlyBucket);
+        }
         span("penalty", self.penalty, WINDOW_MAX)?;
         span("hold", self.hold, HOLD_MAX)?;
         if self.tolerance_ppm > TOLERANCE_PPM_MAX {
@@ -292,7 +306,7 @@ mod tests {
     use core::num::NonZeroU64;
 
     use super::*;
-    use crate::{quota::Quota, window::Window};
+    use crate::quota::Quota;
 
     fn rule() -> Rule {
         let window = Window::new(Micros::from_secs(60)).unwrap();
@@ -334,6 +348,18 @@ mod tests {
             wrong(|rule| rule.hold = Micros::from_secs(11)).to_string(),
             "hold is at most 10s, got 11s"
         );
+    }
+
+    #[test]
+    fn a_bucket_that_would_refill_by_the_calendar_is_refused() {
+        let monthly = |rule: &mut Rule, algorithm| {
+            rule.quota = Quota::new(rule.quota.limit, Window::MONTH, algorithm);
+        };
+        let wrong = wrong(|rule| monthly(rule, Algorithm::TokenBucket));
+        assert_eq!(wrong, RuleError::MonthlyBucket);
+        let mut right = rule();
+        monthly(&mut right, Algorithm::SlidingWindow);
+        assert_eq!(right.validate(), Ok(()));
     }
 
     #[test]

@@ -21,20 +21,23 @@ pub(super) struct Compiled {
     common: KeyHasher,
 }
 
-/// The identity of a domain's rule of this name. Not secret: it names rules in
-/// messages, and must not change when the seed does.
-pub(super) fn rule_id(domain: &str, name: &str) -> RuleId {
+/// The number of a domain's rule of this identity ([`Rule::identity`]). Not secret:
+/// it names rules in messages, and must not change when the seed does.
+pub(super) fn rule_id(domain: &str, identity: &str) -> RuleId {
     let mut hasher = KeyHasher::new(HashSeed::default());
     hasher.value(domain.as_bytes());
-    hasher.value(name.as_bytes());
+    hasher.value(identity.as_bytes());
     hasher.finish_rule()
 }
 
 impl Compiled {
     pub(super) fn new(domain: &str, seed: HashSeed, rule: Rule, mut tests: Vec<Test>) -> Self {
         tests.sort_by_key(Test::rank);
+        if rule.unlimited {
+            tests = Vec::from([Test::Never]);
+        }
         Self {
-            id: rule_id(domain, &rule.name),
+            id: rule_id(domain, &rule.identity()),
             tests,
             common: common(domain, seed, &rule),
             rule,
@@ -73,19 +76,22 @@ impl Compiled {
     }
 }
 
-/// Everything that, if it changes, makes a rule count anew: whose rule it is,
-/// what it counts per, its window and its algorithm. Its limit is not among it,
+/// Everything that, if it changes, makes a rule count anew: whose rule it is, and for
+/// which tier, what it counts per, its window and its algorithm. Its limit is not among it,
 /// nor what it matches or does.
 fn common(domain: &str, seed: HashSeed, rule: &Rule) -> KeyHasher {
     let mut hasher = KeyHasher::new(seed);
     hasher.value(domain.as_bytes());
-    hasher.value(rule.name.as_bytes());
+    hasher.value(rule.identity().as_bytes());
     hasher.value(&[match rule.quota.algorithm {
         Algorithm::FixedWindow => 1,
         Algorithm::SlidingWindow => 2,
         Algorithm::TokenBucket => 3,
     }]);
-    hasher.value(&rule.quota.window.micros().get().to_be_bytes());
+    match rule.quota.window.fixed() {
+        Some(length) => hasher.value(&length.get().to_be_bytes()),
+        None => hasher.value(b"month"),
+    }
     for key in &rule.key {
         part::describe(&mut hasher, key);
     }

@@ -58,7 +58,7 @@ pub(super) fn check_sizes(
 
 /// Checks a rule that is to stand at this place, and readies its conditions.
 pub(super) fn check_rule(place: usize, rule: &Rule) -> Result<Vec<Test>, RuleSetError> {
-    let tests = || -> Result<Vec<_>, _> { rule.conditions.iter().map(Test::new).collect() };
+    let tests = || -> Result<Vec<_>, _> { rule.all_conditions().map(Test::new).collect() };
     let checked = rule.validate();
     checked
         .and_then(|()| tests().map_err(RuleError::Condition))
@@ -68,18 +68,17 @@ pub(super) fn check_rule(place: usize, rule: &Rule) -> Result<Vec<Test>, RuleSet
 fn broken(place: usize, rule: &Rule, source: RuleError) -> RuleSetError {
     RuleSetError::Rule {
         place,
-        name: rule.name.clone(),
+        name: rule.identity().into_owned(),
         source,
     }
 }
 
 /// Names an earlier rule whose identity a later one has, too.
 pub(super) fn same_id(other: usize, rules: &[Compiled], rule: &Compiled) -> RuleSetError {
-    let name = rule.rule.name.clone();
-    match rules.get(other) {
-        Some(other) if other.rule.name != name => {
-            RuleSetError::SameId(other.rule.name.clone(), name)
-        }
+    let name = rule.rule.identity().into_owned();
+    let other = rules.get(other).map(|other| other.rule.identity());
+    match other {
+        Some(other) if *other != *name => RuleSetError::SameId(other.into_owned(), name),
         _ => RuleSetError::SameName(name),
     }
 }

@@ -32,6 +32,10 @@ pub enum Explained {
 pub enum Unmet {
     /// A condition does not hold.
     Condition(Condition),
+    /// A condition that says whether it is of the rule's tier does not hold.
+    Tier(Condition),
+    /// Nothing limits those that the rule is for: else it would apply.
+    Unlimited,
     /// The request has no value for this part of the key.
     Key(KeyPart),
     /// The request costs nothing.
@@ -43,10 +47,16 @@ pub(super) fn explain(rule: &Compiled, request: &impl Request) -> Explained {
     if let Some(unmet) = rule.rule.conditions.iter().find(fails) {
         return Explained::Not(Unmet::Condition(unmet.clone()));
     }
+    if let Some(unmet) = rule.rule.when.iter().find(fails) {
+        return Explained::Not(Unmet::Tier(unmet.clone()));
+    }
     let lacking =
         |part: &&KeyPart| value(part, request).is_none() && !matches!(part, KeyPart::Optional(_));
     if let Some(unmet) = rule.rule.key.iter().find(lacking) {
         return Explained::Not(Unmet::Key(unmet.clone()));
+    }
+    if rule.rule.unlimited {
+        return Explained::Not(Unmet::Unlimited);
     }
     let cost = rule.rule.cost.of_request(request);
     if cost == 0 {

@@ -1,12 +1,17 @@
-//! Which rules could match a request at all, by its host and first segment.
+//! Which rules could match a request at all: a tree that is walked with a request.
 //!
-//! A rule that names its hosts, or the first segment of all its paths, is filed
-//! under them; the rest under "any". A request then looks in at most four
-//! drawers instead of trying every rule. A drawer is found by hash, so it may
-//! hold a stranger now and then: rules in it are still asked in full.
+//! Rules that ask for one of some values of the same thing (a host, a segment of the
+//! path, a header) are told apart by it: one look finds those that ask for the value
+//! that the request has, and the others of them are never asked. What is looked at
+//! first is what tells most rules apart; then the same is done with the rules of each
+//! value, and with the rules that do not ask for it at all. So a request is asked
+//! about a few rules, however many there are, as long as they can be told apart.
+//!
+//! Values are compared by hash, so that a stranger may slip in now and then: rules
+//! that are found are still asked in full. A rule that applies to nothing is not in
+//! the tree.
 
-use alloc::vec::Vec;
-use core::hash::{BuildHasher, Hasher};
+use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
 
 use ahash::RandomState;
 use hashbrown::HashMap;
@@ -14,67 +19,71 @@ use hashbrown::HashMap;
 use super::{compiled::Compiled, test::Test};
 use crate::{
     request::{Request, parts},
-    rule::{self, HostPattern, PathPattern},
+    rule::{Attribute, Expect, HostPattern, PathPattern},
 };
 
-/// The most drawers that one rule is filed in; one that needs more is filed
-/// under its hosts alone, or under "any".
-const DRAWERS_PER_RULE_MAX: usize = 1_000;
+/// So many rules are asked one by one.
+const FEW: usize = 4;
+
+/// The most values of one condition that rules are told apart by.
+const VALUES_MAX: usize = 256;
+
+/// Segments of a path that rules are told apart by.
+const SEGMENTS: usize = 4;
+
+/// How often the rules are told apart on one way through the tree.
+const DEPTH_MAX: usize = 12;
+
+/// The most entries in the tree for each rule on average, and for all together. A
+/// rule stands under each of its values.
+const ENTRIES_PER_RULE: usize = 8;
+const ENTRIES_LEAST: usize = 1 << 16;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Index {
+    root: Node,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Node {
+    /// Rules that are asked, in order.
+    places: Vec<usize>,
+    split: Option<Box<Split>>,
+}
 
 #[derive(Clone, Debug)]
-pub(super) struct Index {
-    /// Rules that name neither, in order.
-    any: Vec<usize>,
-    drawers: HashMap<u64, Vec<usize>, RandomState>,
-    /// Whether any drawer is labelled by host alone, segment alone, or both.
-    by_host: bool,
-    by_segment: bool,
-    by_both: bool,
+struct Split {
+    aspect: Aspect,
+    by_value: HashMap<u64, Node, RandomState>,
+    /// Rules that do not ask for it.
+    rest: Node,
+}
+
+/// What rules are told apart by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Aspect {
+    Host,
+    /// A segment of the path; the first is 0.
+    Segment(usize),
+    Method,
+    Header(String),
+    Attribute(Attribute),
+    Cookie(String),
+    Query(String),
 }
 
 impl Index {
     pub(super) fn new(rules: &[Compiled]) -> Self {
-        let mut index = Self {
-            any: Vec::new(),
-            drawers: HashMap::with_hasher(RandomState::with_seeds(5, 6, 7, 8)),
-            by_host: false,
-            by_segment: false,
-            by_both: false,
-        };
-        for (place, rule) in rules.iter().enumerate() {
-            index.file(place, &rule.tests);
-        }
-        index
-    }
-
-    fn file(&mut self, place: usize, tests: &[Test]) {
-        let mut hosts = tests.iter().find_map(exact_hosts).unwrap_or_default();
-        let mut segments = tests.iter().find_map(first_segments).unwrap_or_default();
-        if hosts.len().max(1).saturating_mul(segments.len().max(1)) > DRAWERS_PER_RULE_MAX {
-            segments.clear();
-        }
-        match (hosts.is_empty(), segments.is_empty()) {
-            (true, true) => return self.any.push(place),
-            (false, true) => self.by_host = true,
-            (true, false) => self.by_segment = true,
-            (false, false) => self.by_both = true,
-        }
-        let some_or_any = |list: &mut Vec<_>| match list.is_empty() {
-            true => Vec::from([None]),
-            false => list.drain(..).map(Some).collect(),
-        };
-        let segments = some_or_any(&mut segments);
-        for host in some_or_any(&mut hosts) {
-            for segment in &segments {
-                self.put(label(host, *segment), place);
-            }
-        }
-    }
-
-    fn put(&mut self, label: u64, place: usize) {
-        let drawer = self.drawers.entry(label).or_default();
-        if drawer.last() != Some(&place) {
-            drawer.push(place);
+        let mut entries = rules
+            .len()
+            .saturating_mul(ENTRIES_PER_RULE)
+            .max(ENTRIES_LEAST);
+        let applies = |rule: &Compiled| !rule.tests.iter().any(|test| matches!(test, Test::Never));
+        let places = rules.iter().enumerate();
+        let places = places.filter(|(_, rule)| applies(rule));
+        let places = places.map(|(place, _)| place).collect();
+        Self {
+            root: Node::new(rules, places, DEPTH_MAX, &mut entries),
         }
     }
 
@@ -82,76 +91,202 @@ impl Index {
     /// in order.
     #[inline]
     pub(super) fn candidates(&self, request: &impl Request, mut take: impl FnMut(usize)) -> bool {
-        self.any.iter().for_each(|&place| take(place));
-        if self.drawers.is_empty() {
+        if self.root.split.is_none() {
+            self.root.places.iter().for_each(|&place| take(place));
             return true;
         }
-        self.open_drawers(request, take);
+        self.root.visit(request, &mut take);
         false
     }
+}
 
-    fn open_drawers(&self, request: &impl Request, mut take: impl FnMut(usize)) {
-        let with_host = self.by_host || self.by_both;
-        let host = with_host.then(|| parts::host_only(request.host()));
-        let with_segment = self.by_segment || self.by_both;
-        let segment = with_segment.then(|| rule::first_segment(request.path()));
-        let segment = segment.flatten();
-        let mut open = |host, segment| {
-            let drawer = self.drawers.get(&label(host, segment));
-            drawer.into_iter().flatten().for_each(|&place| take(place));
+impl Node {
+    fn new(rules: &[Compiled], places: Vec<usize>, depth: usize, entries: &mut usize) -> Self {
+        let leaf = |places| Self {
+            places,
+            split: None,
         };
-        if self.by_host {
-            open(host, None);
+        if places.len() <= FEW || depth == 0 {
+            return leaf(places);
         }
-        if self.by_segment && segment.is_some() {
-            open(None, segment);
+        let Some(aspect) = most_telling(rules, &places, *entries) else {
+            return leaf(places);
+        };
+        let mut rest = Vec::new();
+        let mut by_value: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for place in places {
+            match values(rules, place, &aspect) {
+                Some(hashes) => {
+                    *entries = entries.saturating_sub(hashes.len());
+                    for hash in hashes {
+                        by_value.entry(hash).or_default().push(place);
+                    }
+                }
+                None => rest.push(place),
+            }
         }
-        if self.by_both && segment.is_some() {
-            open(host, segment);
+        let mut split = Split {
+            aspect,
+            by_value: HashMap::with_hasher(RandomState::with_seeds(5, 6, 7, 8)),
+            rest: Self::new(rules, rest, depth - 1, entries),
+        };
+        for (hash, places) in by_value {
+            let node = Self::new(rules, places, depth - 1, entries);
+            split.by_value.insert(hash, node);
+        }
+        Self {
+            places: Vec::new(),
+            split: Some(Box::new(split)),
+        }
+    }
+
+    fn visit<R: Request>(&self, request: &R, take: &mut impl FnMut(usize)) {
+        let mut node = self;
+        loop {
+            node.places.iter().for_each(|&place| take(place));
+            let Some(split) = &node.split else { return };
+            let hash = split.aspect.hash_in(request);
+            if let Some(child) = hash.and_then(|hash| split.by_value.get(&hash)) {
+                child.visit(request, take);
+            }
+            node = &split.rest;
         }
     }
 }
 
-/// The label of a drawer. Rules are an operator's, so no secret is needed.
-fn label(host: Option<&[u8]>, segment: Option<&[u8]>) -> u64 {
-    let mut hasher = RandomState::with_seeds(9, 10, 11, 12).build_hasher();
-    for part in [host, segment] {
-        match part {
-            Some(part) => fold(&mut hasher, part),
-            None => hasher.write_usize(usize::MAX),
-        }
+impl Aspect {
+    /// The hash of a request's value; none if it has none.
+    fn hash_in(&self, request: &impl Request) -> Option<u64> {
+        Some(match self {
+            Self::Host => hash_host(parts::host_only(request.host())),
+            Self::Segment(place) => hash(parts::segments(request.path()).nth(*place)?),
+            Self::Method => hash(request.method()),
+            Self::Header(name) => hash(request.header(name)?),
+            Self::Attribute(attribute) => hash(request.attribute(attribute)?),
+            Self::Cookie(name) => hash(parts::cookie(request.header("cookie")?, name.as_bytes())?),
+            Self::Query(name) => hash_of(parts::query(request.path(), name.as_bytes())?),
+        })
     }
-    hasher.finish()
 }
 
-/// Takes in a text without its case: that of a segment is compared later.
-fn fold(hasher: &mut impl Hasher, text: &[u8]) {
-    hasher.write_usize(text.len());
-    for piece in text.chunks(16) {
-        let mut folded = [0; 16];
-        for (slot, byte) in folded.iter_mut().zip(piece) {
-            *slot = byte.to_ascii_lowercase();
+/// What tells most of these rules apart; none if nothing does, or it would take more
+/// entries than are left.
+fn most_telling(rules: &[Compiled], places: &[usize], entries: usize) -> Option<Aspect> {
+    let mut tally: BTreeMap<Aspect, BTreeMap<u64, usize>> = BTreeMap::new();
+    let mut asking: BTreeMap<Aspect, usize> = BTreeMap::new();
+    for &place in places {
+        let mut met: Vec<Aspect> = Vec::new();
+        for (aspect, hashes) in tests(rules, place).flat_map(told_apart) {
+            if met.contains(&aspect) {
+                continue;
+            }
+            let sums = tally.entry(aspect.clone()).or_default();
+            for hash in hashes {
+                *sums.entry(hash).or_default() += 1;
+            }
+            *asking.entry(aspect.clone()).or_default() += 1;
+            met.push(aspect);
         }
-        hasher.write_u128(u128::from_ne_bytes(folded));
+    }
+    let spared = |aspect: &Aspect, sums: &BTreeMap<u64, usize>| {
+        let most = sums.values().max().copied().unwrap_or_default();
+        let asking = asking.get(aspect).copied().unwrap_or_default();
+        asking.saturating_sub(most)
+    };
+    tally
+        .iter()
+        .filter(|(_, sums)| sums.values().sum::<usize>() <= entries)
+        .map(|(aspect, sums)| (spared(aspect, sums), aspect))
+        // A look costs as much as asking a few rules.
+        .filter(|(spared, _)| *spared > FEW)
+        .max_by(|(a, first), (b, second)| a.cmp(b).then_with(|| second.cmp(first)))
+        .map(|(_, aspect)| aspect.clone())
+}
+
+fn tests(rules: &[Compiled], place: usize) -> impl Iterator<Item = &Test> {
+    rules.get(place).into_iter().flat_map(|rule| &rule.tests)
+}
+
+/// The hashes of the values that a rule asks for; none if it asks for none.
+fn values(rules: &[Compiled], place: usize, aspect: &Aspect) -> Option<Vec<u64>> {
+    let mut all = tests(rules, place).flat_map(told_apart);
+    all.find_map(|(other, hashes)| (other == *aspect).then_some(hashes))
+}
+
+/// What a test tells rules apart by, and the hashes of the values it asks for, each
+/// once.
+fn told_apart(test: &Test) -> Vec<(Aspect, Vec<u64>)> {
+    let named = |aspect: fn(String) -> Aspect, name: &str, expect| {
+        let hashes = expected(expect)?;
+        Some((aspect(name.into()), hashes))
+    };
+    let one = match test {
+        Test::Host(patterns) => hosts(patterns).map(|hashes| (Aspect::Host, hashes)),
+        Test::Method(methods) => {
+            let hashes = methods.iter().map(|method| hash(method.as_bytes()));
+            Some((Aspect::Method, hashes.collect()))
+        }
+        Test::Header(name, expect) => named(Aspect::Header, name, expect),
+        Test::Cookie(name, expect) => named(Aspect::Cookie, name, expect),
+        Test::Query(name, expect) => named(Aspect::Query, name, expect),
+        Test::Attribute(attribute, expect) => {
+            expected(expect).map(|hashes| (Aspect::Attribute(attribute.clone()), hashes))
+        }
+        Test::Path(patterns) => return segments(patterns),
+        Test::Never | Test::Address(_) | Test::Any(_) | Test::None(_) => None,
+    };
+    let few = one
+        .into_iter()
+        .map(|(aspect, hashes)| (aspect, once(hashes)));
+    few.filter(|(_, hashes)| hashes.len() <= VALUES_MAX)
+        .collect()
+}
+
+fn once(mut hashes: Vec<u64>) -> Vec<u64> {
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
+}
+
+fn expected(expect: &Expect) -> Option<Vec<u64>> {
+    match expect {
+        Expect::OneOf(values) => Some(values.iter().map(|value| hash(value.as_bytes())).collect()),
+        Expect::Present | Expect::Absent | Expect::Like(_) => None,
     }
 }
 
 /// The hosts of a test, if it names all of them in full.
-fn exact_hosts<'a>(test: &'a Test) -> Option<Vec<&'a [u8]>> {
-    let exact = |pattern: &'a HostPattern| match pattern {
-        HostPattern::Exactly(name) => Some(&**name),
+fn hosts(patterns: &[HostPattern]) -> Option<Vec<u64>> {
+    let exact = |pattern: &HostPattern| match pattern {
+        HostPattern::Exactly(name) => Some(hash_host(name)),
         HostPattern::Below(_) => None,
     };
-    match test {
-        Test::Host(patterns) => patterns.iter().map(exact).collect(),
-        _ => None,
-    }
+    patterns.iter().map(exact).collect()
 }
 
-/// The first segments of a test's paths, if all of them have one that is known.
-fn first_segments(test: &Test) -> Option<Vec<&[u8]>> {
-    match test {
-        Test::Path(patterns) => patterns.iter().map(PathPattern::first_segment).collect(),
-        _ => None,
-    }
+/// The segments that every path has that fits one of these patterns.
+fn segments(patterns: &[PathPattern]) -> Vec<(Aspect, Vec<u64>)> {
+    let at = |place| {
+        let literals = patterns.iter().map(|pattern| pattern.literal(place));
+        let hashes: Option<Vec<u64>> = literals.map(|literal| literal.map(hash)).collect();
+        let hashes = once(hashes?);
+        (hashes.len() <= VALUES_MAX).then_some((Aspect::Segment(place), hashes))
+    };
+    (0..SEGMENTS).filter_map(at).collect()
+}
+
+fn hash(value: &[u8]) -> u64 {
+    hash_of(value.iter().copied())
+}
+
+fn hash_host(host: &[u8]) -> u64 {
+    hash_of(host.iter().map(u8::to_ascii_lowercase))
+}
+
+/// FNV-1a, 64 bits (draft-eastlake-fnv). Rules are an operator's, so no secret is
+/// needed: a client that makes values collide is asked about a few rules more.
+fn hash_of(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }

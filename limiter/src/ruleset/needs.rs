@@ -31,8 +31,8 @@ pub struct Needs {
 impl Needs {
     pub(super) fn of(rules: &RuleSet) -> Self {
         let mut needs = Self::default();
-        for rule in rules.rules().filter(|rule| rule.is_supported()) {
-            rule.conditions.iter().for_each(|one| needs.condition(one));
+        for rule in rules.rules().filter(|rule| rule.limits()) {
+            rule.all_conditions().for_each(|one| needs.condition(one));
             rule.key.iter().for_each(|part| needs.key_part(part));
             if let Cost::RequestHeader { name, .. } = &rule.cost {
                 needs.headers.push(name.clone());

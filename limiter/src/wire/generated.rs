@@ -239,6 +239,7 @@ pub struct RuleSet {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Rule {
+    /// One that is for a tier ends in `@` and the tier, so that no two are the same.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "2")]
@@ -247,6 +248,7 @@ pub struct Rule {
     pub key: ::prost::alloc::vec::Vec<KeyPart>,
     #[prost(uint64, tag = "4")]
     pub limit: u64,
+    /// 0 if `window_months` says it.
     #[prost(uint64, tag = "5")]
     pub window_us: u64,
     #[prost(enumeration = "rule::Algorithm", tag = "6")]
@@ -278,9 +280,10 @@ pub struct Rule {
     pub penalty_us: u64,
     /// A bit for each feature without which the rule would mean something else. A
     /// reader that does not know one of them, or meets a kind or an enum value
-    /// that it does not know, applies the rule to nothing. Bit 8: the cost stands in
-    /// the request (`header_cost`). Bit 9: the response changes what a request has
-    /// spent (`header_cost`, `refund`).
+    /// that it does not know, applies the rule to nothing. 16: windows that are
+    /// calendar months. 32: a limit of 0 is no limit, so that it applies to nothing.
+    /// 256: the cost stands in the request (`header_cost`). 512: the response changes
+    /// what a request has spent (`header_cost`, `refund`).
     #[prost(uint64, tag = "19")]
     pub requires: u64,
     /// When the region answers a request that it decides itself. Nothing to a source.
@@ -289,6 +292,12 @@ pub struct Rule {
     /// What a denied client is answered; none: 429 and a problem document.
     #[prost(message, optional, tag = "21")]
     pub response: ::core::option::Option<Response>,
+    /// The tier it is for; empty: everybody, or everybody else.
+    #[prost(string, tag = "22")]
+    pub tier: ::prost::alloc::string::String,
+    /// Calendar months, in UTC, that the window has: 1. Index 0 is January 1970.
+    #[prost(uint32, tag = "23")]
+    pub window_months: u32,
     /// What a request costs by a header; none: `cost`.
     #[prost(message, optional, tag = "24")]
     pub header_cost: ::core::option::Option<HeaderCost>,
@@ -299,6 +308,10 @@ pub struct Rule {
     /// Which headers tell a client of its quota.
     #[prost(message, optional, tag = "26")]
     pub quota_headers: ::core::option::Option<QuotaHeaders>,
+    /// How many of the conditions, the last ones, say whether a request is of that
+    /// tier. They hold like the others.
+    #[prost(uint32, tag = "27")]
+    pub tier_conditions: u32,
 }
 /// Nested message and enum types in `Rule`.
 pub mod rule {

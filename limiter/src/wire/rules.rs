@@ -67,6 +67,9 @@ pub enum FieldError {
         /// What was sent.
         got: u32,
     },
+    /// The name does not end in the tier.
+    #[error("the name does not end in @{0}, its tier")]
+    Tier(String),
     /// An address block cannot be read.
     #[error("{0} is no block of addresses")]
     Address(String),

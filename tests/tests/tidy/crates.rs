@@ -13,6 +13,7 @@ const CRATES: &[(&str, &[&str])] = &[
         "tests",
         &["limiter", "simulator", "edge-filter", "aggregator"],
     ),
+    ("tests/fuzz", &["limiter", "edge-filter", "aggregator"]),
 ];
 
 /// What the core may use from elsewhere: nothing that waits, listens or looks at

@@ -45,8 +45,14 @@ pub(super) fn quota(
     }
 }
 
-/// The length of a calendar unit as rate limiters have it: a month is 30 days and
-/// a year is 365.
+/// The quota of what is not limited: nobody looks at it.
+pub(super) fn unlimited() -> Result<Quota, String> {
+    let window = Window::new(Micros::from_secs(1)).ok_or("a second is no window")?;
+    Ok(Quota::new(NonZeroU64::MIN, window, Algorithm::default()))
+}
+
+/// The length of a unit as envoyproxy/ratelimit has it, which Envoy Gateway asks: a
+/// month is 30 days from the Unix epoch on, and a year 365. None is the calendar's.
 pub(super) fn unit(name: &str) -> Option<Micros> {
     const HOUR: u64 = 3_600;
     let secs = match &*name.to_ascii_lowercase() {
@@ -60,6 +66,19 @@ pub(super) fn unit(name: &str) -> Option<Micros> {
         _ => return None,
     };
     Some(Micros::from_secs(secs))
+}
+
+/// Notes that a month or a year is not the calendar's, in case somebody thought so.
+pub(super) fn note_unit(draft: &mut Draft, name: &str) {
+    let days = match &*name.to_ascii_lowercase() {
+        "month" => 30,
+        "year" => 365,
+        _ => return,
+    };
+    let name = name.to_ascii_lowercase();
+    draft.say(format!(
+        "a {name} is {days} days there, counted from 1970, and here; it is not the calendar's"
+    ));
 }
 
 /// Makes the draft's rule of a quota, a key and what must hold; notes why, if

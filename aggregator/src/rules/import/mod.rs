@@ -32,4 +32,4 @@ mod tests;
 
 pub use entries::{Entries, Entry, EntryError};
 pub use report::{Fidelity, Note, Report, RuleImport};
-pub use run::{Imported, Options, Source, import};
+pub use run::{Imported, Options, Source, import, parse};

@@ -14,7 +14,13 @@ use limiter::{
 use serde::Serialize;
 
 use crate::rules::{
-    CostSaid, at::At, conditions, diagnostic::Place, key, numbers::Written, response, words,
+    CostSaid,
+    at::At,
+    conditions,
+    diagnostic::Place,
+    key,
+    numbers::{Per, Written},
+    response, words,
 };
 
 /// How much of a rule was kept.
@@ -157,12 +163,11 @@ impl RuleImport {
 /// A rule in one line.
 fn kept(rule: &Rule) -> String {
     let quota = &rule.quota;
-    let mut text = format!("{} per {}", quota.limit, Written(quota.window.length()));
-    let _ = write!(
-        text,
-        ", {}",
-        words::name(words::ALGORITHM, &quota.algorithm)
-    );
+    let algorithm = words::name(words::ALGORITHM, &quota.algorithm);
+    let mut text = match rule.unlimited {
+        true => "unlimited".to_owned(),
+        false => format!("{} per {}, {algorithm}", quota.limit, Per(quota.window)),
+    };
     let parts: Vec<_> = rule
         .key
         .iter()

@@ -90,7 +90,7 @@ pub fn import(path: &Path, source: Source, options: &Options) -> Result<Imported
 }
 
 /// Imports a text, which messages call `name`.
-pub(super) fn parse(
+pub fn parse(
     name: &str,
     bytes: &[u8],
     source: Source,

@@ -42,8 +42,14 @@ fn every_good_file_and_every_imported_one_is_good_by_the_schema() {
 }
 
 /// What a schema does not see: what is gone once YAML is read, names that come
-/// twice, and what a text must look like inside.
-const BEYOND: [&str; 4] = ["bad-alias", "bad-duplicate-name", "bad-name", "bad-tag"];
+/// twice or name nothing, and what a text must look like inside.
+const BEYOND: [&str; 5] = [
+    "bad-alias",
+    "bad-duplicate-name",
+    "bad-name",
+    "bad-no-tiers",
+    "bad-tag",
+];
 
 #[test]
 fn what_is_wrong_by_its_shape_is_wrong_by_the_schema() {
@@ -68,6 +74,8 @@ fn the_schema_knows_the_fields_that_the_reader_knows() {
         ("/$defs/rule/properties", rule::FIELDS),
         ("/$defs/match/properties", conditions::FIELDS),
         ("/$defs/response/properties", response::FIELDS),
+        ("/$defs/tier/properties", tiers::FIELDS),
+        ("/$defs/forTier/anyOf/1/properties", rule::TIER_FIELDS),
     ] {
         let told = document.pointer(place).unwrap().as_object().unwrap();
         let told: BTreeSet<&str> = told.keys().map(String::as_str).collect();

@@ -28,6 +28,7 @@ use crate::{
 struct Asked {
     #[serde(alias = "scope")]
     rule: Option<String>,
+    tier: Option<String>,
     #[serde(default)]
     key: Key,
     cost: Option<NonZeroU64>,
@@ -91,7 +92,7 @@ pub(super) async fn check(
     };
     let checked = app.ledger.check(check, permit).await?;
     tracing::debug!(
-        rule = checked.rule_name(),
+        rule = checked.rule().map(|rule| &*rule.name),
         allowed = checked.allowed,
         key = ?key,
         tenant = &*caller.tenant,
@@ -118,9 +119,15 @@ impl TryFrom<Asked> for Check {
             Key::Many(values) => values,
         };
         let cost = asked.cost.map(NonZeroU64::get);
+        let tier = asked.tier;
         match (asked.rule, asked.request) {
-            (Some(rule), None) => Ok(Self::Named { rule, key, cost }),
-            (None, Some(request)) if key.is_empty() && cost.is_none() => {
+            (Some(rule), None) => Ok(Self::Named {
+                rule,
+                tier,
+                key,
+                cost,
+            }),
+            (None, Some(request)) if key.is_empty() && cost.is_none() && tier.is_none() => {
                 Ok(Self::Described(request.try_into()?))
             }
             (None, None) => Err(Problem::malformed(
@@ -128,7 +135,7 @@ impl TryFrom<Asked> for Check {
             )
             .with("field", "rule")),
             (_, Some(_)) => Err(Problem::malformed(
-                "the body is not a check: a request stands alone; its rules, keys and costs \
+                "the body is not a check: a request stands alone; its rules, tiers, keys and costs \
                  are those that apply to it",
             )
             .with("field", "request")),
@@ -165,12 +172,13 @@ impl TryFrom<Request> for Described {
 /// What was decided; without numbers if no rule applies.
 fn describe(checked: &Checked) -> Value {
     let decision = &checked.decision;
-    let applies = checked.rule().is_some();
+    let applies = checked.rule().is_some_and(|rule| !rule.unlimited);
     let reset_at = checked.now.after(decision.reset_after).as_micros();
     let retry_after = decision.retry_after.filter(|_| !checked.allowed);
     json!({
         "allowed": checked.allowed,
-        "rule": checked.rule_name(),
+        "rule": checked.rule().map(|rule| &rule.name),
+        "rule_tier": checked.rule().and_then(|rule| rule.tier.as_ref()),
         "limit": applies.then_some(decision.limit),
         "remaining": applies.then_some(decision.remaining),
         "reset_at": applies.then_some(reset_at.div_ceil(1_000_000)),

@@ -144,6 +144,12 @@ impl From<Refusal> for Problem {
                 Self::new(status, "unknown-rule", "There is no such rule", detail)
                     .with("rules", known)
             }
+            Refusal::UnknownTier { known, .. } => {
+                let title = "The rule does not set this tier apart";
+                Self::new(StatusCode::NOT_FOUND, "unknown-tier", title, detail)
+                    .with("field", "tier")
+                    .with("tiers", known)
+            }
             Refusal::KeyParts { .. } | Refusal::KeyValue { .. } => {
                 let title = "The key is not this rule's";
                 Self::new(StatusCode::BAD_REQUEST, "wrong-key", title, detail).with("field", "key")

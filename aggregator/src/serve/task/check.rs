@@ -9,7 +9,7 @@ use limiter::{
     ruleset::RuleSet,
     time::Micros,
 };
-use smallvec::smallvec;
+use smallvec::SmallVec;
 
 use super::{
     Task, TaskError,
@@ -59,8 +59,8 @@ impl Task {
         permit: Permit,
     ) -> Result<(), TaskError> {
         let now = self.clock.now();
-        let query = match resolve(self.books.ledger.rules(), &check) {
-            Ok(query) => query,
+        let (query, named) = match resolve(self.books.ledger.rules(), &check) {
+            Ok(resolved) => resolved,
             Err(refusal) => {
                 drop(answer.send(Err(refusal)));
                 return Ok(());
@@ -75,15 +75,17 @@ impl Task {
             Verdict::Deny(decision) => (false, decision),
             Verdict::Pass | Verdict::Hold { .. } => (true, NO_RULE),
         };
+        let place = named.unwrap_or(decision.rule);
+        if let Some(rule) = query.rules.rule(place) {
+            self.metrics.count_check(rule, allowed);
+        }
         let checked = Checked {
             rules: Arc::clone(&query.rules),
+            place,
             now,
             allowed,
             decision,
         };
-        if let Some(rule) = checked.rule_name() {
-            self.metrics.count_check(rule, allowed);
-        }
         let rests_on = self.checked_rests_on(&query);
         self.answer(rests_on, checked, answer, Some(permit));
         Ok(())
@@ -101,16 +103,26 @@ impl Task {
     }
 }
 
-fn resolve(rules: &Arc<RuleSet>, check: &Check) -> Result<Query, Refusal> {
-    let (name, key, cost) = match check {
-        Check::Described(request) => return Ok(rules.resolve(request)),
-        Check::Named { rule, key, cost } => (rule, key, cost),
+/// What is to be spent, and the place of the rule that was named.
+fn resolve(rules: &Arc<RuleSet>, check: &Check) -> Result<(Query, Option<usize>), Refusal> {
+    let (name, tier, key, cost) = match check {
+        Check::Described(request) => return Ok((rules.resolve(request), None)),
+        Check::Named {
+            rule,
+            tier,
+            key,
+            cost,
+        } => (rule, tier, key, cost),
     };
     let found = rules.by_name(name);
     let Some((place, rule)) = found.and_then(|place| Some((place, rules.rule(place)?))) else {
         return Err(Refusal::UnknownRule {
             rule: name.clone(),
-            known: rules.rules().map(|rule| rule.name.clone()).collect(),
+            known: rules
+                .rules()
+                .filter(|rule| rule.tier.is_none())
+                .map(|rule| rule.name.clone())
+                .collect(),
         });
     };
     let values: Vec<&[u8]> = key.iter().map(String::as_bytes).collect();
@@ -121,17 +133,37 @@ fn resolve(rules: &Arc<RuleSet>, check: &Check) -> Result<Query, Refusal> {
             got: values.len(),
         });
     }
+    let place = match tier {
+        Some(tier) => of_tier(rules, name, tier)?,
+        None => place,
+    };
+    let rule = rules.rule(place).unwrap_or(rule);
     let key = rules
         .key_of(place, &values)
         .ok_or_else(|| Refusal::KeyValue { rule: name.clone() })?;
-    let hit = Hit {
-        rule: place,
-        key,
-        cost: cost.unwrap_or_else(|| unasked(&rule.cost)),
-    };
-    Ok(Query {
-        rules: Arc::clone(rules),
-        hits: smallvec![hit],
+    let mut hits = SmallVec::new();
+    if !rule.unlimited {
+        hits.push(Hit {
+            rule: place,
+            key,
+            cost: cost.unwrap_or_else(|| unasked(&rule.cost)),
+        });
+    }
+    let rules = Arc::clone(rules);
+    Ok((Query { rules, hits }, Some(place)))
+}
+
+/// The place of the rule of this name for this tier.
+fn of_tier(rules: &RuleSet, name: &str, tier: &str) -> Result<usize, Refusal> {
+    let mut tiers = rules.tiers_of(name);
+    let found = tiers.find(|(known, _)| *known == tier);
+    found.map(|(_, place)| place).ok_or_else(|| {
+        let known = rules.tiers_of(name).map(|(tier, _)| tier.to_owned());
+        Refusal::UnknownTier {
+            rule: name.to_owned(),
+            tier: tier.to_owned(),
+            known: known.collect(),
+        }
     })
 }
 

@@ -83,6 +83,8 @@ pub(in crate::serve) enum Check {
     Named {
         /// The name of the rule.
         rule: String,
+        /// The tier that it is of, if that is known.
+        tier: Option<String>,
         /// A value for each part of its key.
         key: Vec<String>,
         /// What it spends; the rule's own cost if not said.
@@ -97,6 +99,8 @@ pub(in crate::serve) enum Check {
 pub(in crate::serve) struct Checked {
     /// The rules that it was decided by.
     pub(in crate::serve) rules: Arc<RuleSet>,
+    /// The place of the rule that was decisive, or asked for by name.
+    pub(in crate::serve) place: usize,
     /// When, by the region's clock.
     pub(in crate::serve) now: Timestamp,
     /// Whether it is allowed.
@@ -106,14 +110,9 @@ pub(in crate::serve) struct Checked {
 }
 
 impl Checked {
-    /// The rule that was decisive; none if none applies.
+    /// The rule that was decisive, or asked for by name; none if none applies.
     pub(in crate::serve) fn rule(&self) -> Option<&Rule> {
-        self.rules.rule(self.decision.rule)
-    }
-
-    /// What it is called.
-    pub(in crate::serve) fn rule_name(&self) -> Option<&str> {
-        self.rule().map(|rule| &*rule.name)
+        self.rules.rule(self.place)
     }
 }
 
@@ -153,6 +152,16 @@ pub(in crate::serve) enum Refusal {
         /// What was asked for.
         rule: String,
         /// What there is.
+        known: Vec<String>,
+    },
+    /// The rule sets no such tier apart.
+    #[error("rule {rule:?} says nothing else of a tier {tier:?}")]
+    UnknownTier {
+        /// The rule.
+        rule: String,
+        /// What was asked for.
+        tier: String,
+        /// The tiers that it sets apart.
         known: Vec<String>,
     },
     /// The key has other parts than the rule's.

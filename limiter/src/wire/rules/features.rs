@@ -1,6 +1,7 @@
 //! The bits of `Rule.requires`: what a reader has to know of, lest it take a rule for
 //! another.
 
+use super::codes::{MONTHS, UNLIMITED};
 use crate::rule::{Cost, Rule};
 
 /// What a request costs stands in the request.
@@ -10,7 +11,7 @@ const REQUEST_COST: u64 = 1 << 8;
 const RESPONSES: u64 = 1 << 9;
 
 /// What this release knows.
-pub(super) const KNOWN: u64 = REQUEST_COST | RESPONSES;
+pub(super) const KNOWN: u64 = MONTHS | UNLIMITED | REQUEST_COST | RESPONSES;
 
 /// What a reader of this rule has to know.
 pub(super) fn of(rule: &Rule) -> u64 {
@@ -19,5 +20,10 @@ pub(super) fn of(rule: &Rule) -> u64 {
         Cost::Fixed(_) | Cost::ResponseHeader { .. } => 0,
     };
     let responses = if rule.settles_late() { RESPONSES } else { 0 };
-    request | responses
+    let months = match rule.quota.window.fixed() {
+        Some(_) => 0,
+        None => MONTHS,
+    };
+    let unlimited = if rule.unlimited { UNLIMITED } else { 0 };
+    request | responses | months | unlimited
 }

@@ -20,11 +20,18 @@ pub(super) fn rule(sent: &wire::Rule) -> Result<Rule, Trouble> {
     if sent.requires & !features::KNOWN != 0 {
         return Err(Trouble::Unknown);
     }
-    let conditions: Result<_, _> = sent.conditions.iter().map(condition).collect();
+    let conditions: Result<Vec<_>, _> = sent.conditions.iter().map(condition).collect();
+    let mut conditions = conditions?;
+    let when = usize::try_from(sent.tier_conditions).unwrap_or(usize::MAX);
+    let when = conditions.split_off(conditions.len().saturating_sub(when));
+    let (name, tier) = names(sent)?;
     let key: Result<_, _> = sent.key.iter().map(key_part).collect();
     Ok(Rule {
-        name: sent.name.clone(),
-        conditions: conditions?,
+        name,
+        tier,
+        conditions,
+        when,
+        unlimited: is_unlimited(sent),
         key: key?,
         scope: codes::scope(sent.scope)?,
         consistency: codes::consistency(sent.consistency)?,
@@ -82,6 +89,21 @@ fn quota_headers(sent: &wire::Rule) -> QuotaHeaders {
     }
 }
 
+/// What a rule is called, and its tier.
+fn names(sent: &wire::Rule) -> Result<(String, Option<String>), FieldError> {
+    if sent.tier.is_empty() {
+        return Ok((sent.name.clone(), None));
+    }
+    let name = sent.name.strip_suffix(&*sent.tier);
+    let name = name.and_then(|name| name.strip_suffix('@'));
+    let name = name.ok_or_else(|| FieldError::Tier(sent.tier.clone()))?;
+    Ok((name.into(), Some(sent.tier.clone())))
+}
+
+const fn is_unlimited(sent: &wire::Rule) -> bool {
+    sent.limit == 0 && sent.requires & codes::UNLIMITED != 0
+}
+
 fn response(sent: &wire::Response) -> Result<Response, Trouble> {
     let headers = sent.headers.iter();
     let headers = headers.map(|header| (header.name.clone(), header.value.clone()));
@@ -97,8 +119,16 @@ fn response(sent: &wire::Response) -> Result<Response, Trouble> {
 
 fn quota(sent: &wire::Rule) -> Result<Quota, Trouble> {
     let algorithm = codes::algorithm(sent.algorithm)?;
-    let limit = NonZeroU64::new(sent.limit).ok_or(FieldError::Zero("limit"))?;
-    let window = Window::new(Micros::new(sent.window_us)).ok_or(FieldError::Zero("window_us"))?;
+    let limit = match NonZeroU64::new(sent.limit) {
+        Some(limit) => limit,
+        None if is_unlimited(sent) => NonZeroU64::MIN,
+        None => return Err(FieldError::Zero("limit").into()),
+    };
+    let window = match sent.window_months {
+        0 => Window::new(Micros::new(sent.window_us)).ok_or(FieldError::Zero("window_us"))?,
+        1 => Window::MONTH,
+        _ => return Err(Trouble::Unknown),
+    };
     let quota = Quota::new(limit, window, algorithm);
     Ok(match (algorithm, NonZeroU64::new(sent.burst)) {
         (Algorithm::TokenBucket, Some(burst)) => quota.with_burst(burst),

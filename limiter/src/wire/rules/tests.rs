@@ -39,6 +39,9 @@ fn full() -> Rule {
     };
     Rule {
         name: "full".into(),
+        tier: None,
+        when: Vec::new(),
+        unlimited: false,
         conditions: vec![
             Condition::Host(texts("*.a.com")),
             Condition::Path(vec!["/v1/**".into()]),
@@ -143,7 +146,21 @@ fn rules_arrive_as_they_were_sent() {
         Algorithm::FixedWindow,
     );
     let plain = Rule::new("plain", full().quota);
-    let rules = set(vec![full(), other, plain, Rule::unsupported("newer")]);
+    let month = Quota::new(plain.quota.limit, Window::MONTH, Algorithm::FixedWindow);
+    let month = Rule::new("month", month);
+    let mut tier = plain.clone();
+    tier.tier = Some("paid".into());
+    tier.conditions = vec![Condition::Method(vec!["GET".into()])];
+    tier.when = vec![Condition::Path(vec!["/a".into()])];
+    let one = Quota::new(
+        1.try_into().unwrap(),
+        plain.quota.window,
+        Algorithm::FixedWindow,
+    );
+    let mut unlimited = Rule::new("none", one);
+    unlimited.unlimited = true;
+    let newer = Rule::unsupported("newer");
+    let rules = set(vec![full(), other, plain, month, tier, unlimited, newer]);
     let bytes = wire::RuleSet::from(&rules).encode_to_vec();
     let arrived = RuleSet::try_from(wire::RuleSet::decode(&*bytes).unwrap());
     assert_eq!(arrived, Ok(rules));
@@ -153,7 +170,8 @@ fn rules_arrive_as_they_were_sent() {
 
 #[test]
 fn a_rule_that_a_newer_region_says_more_of_applies_to_nothing() {
-    let newer: [fn(&mut wire::Rule); 13] = [
+    let newer: [fn(&mut wire::Rule); 14] = [
+        |rule| rule.window_months = 2,
         |rule| rule.requires = 1,
         |rule| rule.requires = 1 << 63,
         |rule| rule.conditions.push(wire::Condition { kind: None }),
@@ -189,6 +207,42 @@ fn a_rule_that_a_newer_region_says_more_of_applies_to_nothing() {
 }
 
 #[test]
+fn who_knows_nothing_of_tiers_takes_one_for_a_rule_of_its_own_and_counts_alike() {
+    let mut rule = Rule::new("r", full().quota);
+    rule.tier = Some("paid".into());
+    rule.when = vec![Condition::Method(vec!["GET".into()])];
+    let knows = set(vec![Rule::new("r", full().quota), rule]);
+    let mut message = wire::RuleSet::from(&knows);
+    for rule in &mut message.rules {
+        assert_eq!(rule.requires, 0);
+        rule.tier = String::new();
+        rule.tier_conditions = 0;
+    }
+    let knows_not = RuleSet::try_from(message).unwrap();
+    assert_eq!(knows_not.rule(1).unwrap().name, "r@paid");
+    assert_eq!(knows_not.id(1), knows.id(1));
+    assert_eq!(knows_not.key_of(1, &[]), knows.key_of(1, &[]));
+    assert_ne!(knows.key_of(1, &[]), knows.key_of(0, &[]));
+}
+
+#[test]
+fn who_does_not_know_that_there_may_be_no_limit_applies_such_a_rule_to_nothing() {
+    let mut rule = Rule::new("r", full().quota);
+    rule.unlimited = true;
+    let message = wire::Rule::from(&rule);
+    assert_eq!((message.limit, message.requires), (0, codes::UNLIMITED));
+}
+
+#[test]
+fn who_does_not_know_months_applies_such_a_rule_to_nothing() {
+    let limit = 100.try_into().unwrap();
+    let quota = Quota::new(limit, Window::MONTH, Algorithm::SlidingWindow);
+    let message = wire::Rule::from(&Rule::new("month", quota));
+    assert_ne!(message.requires, 0);
+    assert_eq!(message.window_us, 0);
+}
+
+#[test]
 fn a_field_that_no_release_would_send_refuses_the_set_and_says_which() {
     let wrong = |change: fn(&mut wire::Rule)| match sent(change).unwrap_err() {
         RulesError::Rule {
@@ -204,6 +258,10 @@ fn a_field_that_no_release_would_send_refuses_the_set_and_says_which() {
     };
     assert_eq!(wrong(|rule| rule.limit = 0), "limit is zero");
     assert_eq!(wrong(|rule| rule.window_us = 0), "window_us is zero");
+    assert_eq!(
+        wrong(|rule| rule.tier = "paid".into()),
+        "the name does not end in @paid, its tier"
+    );
     assert_eq!(
         wrong(|rule| rule.cost = 0),
         "upfront is at least 1 and at most 9, got 0"

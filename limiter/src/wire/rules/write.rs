@@ -15,6 +15,7 @@ use crate::{
     quota::Algorithm,
     rule::{Condition, Cost, Expect, KeyPart, QuotaHeaders, Response, Rule, StatusMatch, TellWhen},
     ruleset::RuleSet,
+    time::Micros,
     wire::{self, AddressPart, HeaderCondition, Values, condition, header_condition, key_part},
 };
 
@@ -38,11 +39,17 @@ impl From<&Rule> for wire::Rule {
     fn from(rule: &Rule) -> Self {
         let quota = &rule.quota;
         Self {
-            name: rule.name.clone(),
-            conditions: rule.conditions.iter().map(Into::into).collect(),
+            name: rule.identity().into_owned(),
+            tier: rule.tier.clone().unwrap_or_default(),
+            conditions: rule.all_conditions().map(Into::into).collect(),
+            tier_conditions: u32::try_from(rule.when.len()).unwrap_or(u32::MAX),
             key: rule.key.iter().map(Into::into).collect(),
-            limit: quota.limit.get(),
-            window_us: quota.window.micros().get(),
+            limit: match rule.unlimited {
+                true => 0,
+                false => quota.limit.get(),
+            },
+            window_us: quota.window.fixed().map_or(0, Micros::get),
+            window_months: quota.window.fixed().is_none().into(),
             algorithm: codes::algorithm_code(quota.algorithm),
             burst: match quota.algorithm {
                 Algorithm::TokenBucket => quota.capacity(),

@@ -10,7 +10,7 @@ use crate::rules::{
     at::At,
     fields::Fields,
     import::{
-        build::{make, quota, unit},
+        build::{make, note_unit, quota, unit},
         expr::Expr,
         report::Draft,
         source::{fields, flag, list, number},
@@ -34,6 +34,7 @@ pub(super) fn read(at: &At<'_>, local: bool, target: &Target, draft: &mut Draft)
     let length = unit_at.scalar().and_then(unit);
     let expected = || unit_at.expected("Second, Minute, Hour, Day, Week, Month or Year");
     let length = length.or_else(expected)?;
+    note_unit(draft, unit_at.scalar().unwrap_or_default());
     limit.need("requests")?;
     let requests = number(&limit, "requests")?;
     let cost = match cost(&rule, draft) {

@@ -8,7 +8,7 @@ use limiter::{
 use super::tree::Node;
 use crate::rules::{
     import::{
-        build::{make, quota},
+        build::{self, make, quota},
         entries::{Entries, Meaning},
         expr::Expr,
         report::Draft,
@@ -173,7 +173,8 @@ fn draft(found: &Found<'_>, all: &[Found<'_>]) -> Draft {
         draft.say(format!("its name is {name}"));
     }
     let Some((requests, unit)) = limit.per else {
-        draft.say("unlimited: no rule, and the less particular ones leave it out");
+        draft.say("unlimited: the less particular ones leave it out");
+        unlimited(&mut draft, way);
         return draft;
     };
     if let Some(why) = &way.lost {
@@ -216,6 +217,18 @@ fn draft(found: &Found<'_>, all: &[Found<'_>]) -> Draft {
         },
     );
     draft
+}
+
+/// The rule of a descriptor that is not limited, so that it is seen to be so. If nothing
+/// can be made of it that is as good: it would apply to nothing.
+fn unlimited(draft: &mut Draft, way: &Way) {
+    if way.lost.is_some() {
+        return;
+    }
+    let when = Expr::All(way.when.clone());
+    make(draft, build::unlimited(), way.key.clone(), when, |rule| {
+        rule.unlimited = true
+    });
 }
 
 fn replaces(other: &Found<'_>, replaced: &Found<'_>) -> bool {

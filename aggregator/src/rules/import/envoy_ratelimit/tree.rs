@@ -92,6 +92,7 @@ fn limit(at: &At<'_>, draft: &mut Draft) -> Option<Limit> {
             let unit = unit_at.scalar().and_then(build::unit);
             let unit =
                 unit.or_else(|| unit_at.expected("second, minute, hour, day, week, month or year"));
+            build::note_unit(draft, unit_at.scalar().unwrap_or_default());
             // Not said is zero, as in the source.
             let requests = number(&fields, "requests_per_unit").unwrap_or(0);
             Some((requests, unit?))

@@ -86,11 +86,11 @@ fn the_key_is_what_the_statement_aggregates_by() {
     // Who lacks a part of the key is not counted.
     assert_eq!(asked("GET /", &["x-key: k"]), [""; 0]);
     let rule = rules.rule(0).unwrap();
-    assert_eq!(rule.quota.window.length(), Micros::from_secs(60));
+    assert_eq!(rule.quota.window.fixed(), Some(Micros::from_secs(60)));
     assert!(rule.count_denied);
     let all = self::rule(SOURCE, &acl(r#""AggregateKeyType": "CONSTANT""#));
     assert!(all.key.is_empty());
-    assert_eq!(all.quota.window.length(), Micros::from_secs(300));
+    assert_eq!(all.quota.window.fixed(), Some(Micros::from_secs(300)));
 }
 
 #[test]

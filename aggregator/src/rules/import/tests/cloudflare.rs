@@ -149,7 +149,7 @@ fn the_mitigation_timeout_is_the_penalty_and_zero_is_none() {
     let block = rule(SOURCE, &ruleset("true", r#""cf.colo.id""#));
     assert_eq!(block.penalty, Micros::from_secs(600));
     assert_eq!((block.quota.limit.get(), block.action), (10, Action::Deny));
-    assert_eq!(block.quota.window.length(), Micros::from_secs(60));
+    assert_eq!(block.quota.window.fixed(), Some(Micros::from_secs(60)));
     let throttle = ruleset("true", r#""cf.colo.id""#).replace("600", "0");
     assert_eq!(rule(SOURCE, &throttle).penalty, Micros::ZERO);
     let log = ruleset("true", r#""cf.colo.id""#).replace("block", "log");

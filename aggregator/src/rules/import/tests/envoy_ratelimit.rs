@@ -53,7 +53,7 @@ fn the_lookup_does_not_turn_back_from_a_branch_it_took() {
 }
 
 #[test]
-fn unlimited_is_no_rule_and_nobody_else_s_business() {
+fn unlimited_applies_to_nothing_and_is_nobody_else_s_business() {
     let rules = limits(
         "descriptors:
 - key: a
@@ -63,7 +63,8 @@ fn unlimited_is_no_rule_and_nobody_else_s_business() {
   rate_limit: { unit: hour, requests_per_unit: 5 }
 ",
     );
-    assert_eq!(rules.len(), 1);
+    let unlimited = rules.rules().map(|rule| rule.unlimited);
+    assert_eq!(unlimited.collect::<Vec<_>>(), [true, false]);
     assert_eq!(asked(&rules, &["a: staff"]), [""; 0]);
     assert_eq!(asked(&rules, &["a: other"]), ["a other"]);
 }
@@ -115,8 +116,8 @@ fn units_are_windows_and_shadow_mode_only_watches() {
         );
         let rule = rule(SOURCE, &text);
         assert_eq!(
-            rule.quota.window.length(),
-            limiter::time::Micros::from_secs(secs)
+            rule.quota.window.fixed(),
+            Some(limiter::time::Micros::from_secs(secs))
         );
         assert_eq!(rule.quota.limit.get(), 7);
         assert_eq!(rule.quota.algorithm, limiter::quota::Algorithm::FixedWindow);

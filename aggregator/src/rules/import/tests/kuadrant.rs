@@ -90,7 +90,7 @@ spec:
     assert_eq!(met(&rules, &super::request("POST /", &[], "")), [""; 0]);
     let second = rules.rule(1).unwrap();
     assert_eq!(second.quota.limit.get(), 100);
-    assert_eq!(second.quota.window.length(), Micros::from_secs(5_400));
+    assert_eq!(second.quota.window.fixed(), Some(Micros::from_secs(5_400)));
     assert!(!second.count_denied);
 }
 
@@ -99,7 +99,10 @@ fn limits_of_limitador_keep_their_namespace_and_variables() {
     let text = "# map: user=header.x-user\n- { namespace: n, max_value: 5, seconds: 30, conditions: [], variables: [ user ] }\n";
     let file = file(SOURCE, text);
     assert_eq!(file.domain, "n");
-    assert_eq!(file.rules[0].quota.window.length(), Micros::from_secs(30));
+    assert_eq!(
+        file.rules[0].quota.window.fixed(),
+        Some(Micros::from_secs(30))
+    );
     let rules = rules(SOURCE, text);
     assert_eq!(met(&rules, &request("GET /", &["x-user: u"], "")), ["n u"]);
 }
