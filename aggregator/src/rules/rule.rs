@@ -117,7 +117,7 @@ fn limited(fields: &Fields<'_>, plain: Rule) -> Option<Rule> {
     };
     let rule = enforcement(fields, defaults);
     quota?;
-    if let Some(at) = fields.get("cost") {
+    if let Some(at) = fields.get("cost").filter(|_| is_limited) {
         cost::fits(&at, &rule.cost, rule.quota.capacity())?;
     }
     Some(rule)

@@ -177,8 +177,8 @@ fn describe(checked: &Checked) -> Value {
     let retry_after = decision.retry_after.filter(|_| !checked.allowed);
     json!({
         "allowed": checked.allowed,
-        "rule": checked.rule().map(|rule| &rule.name),
-        "rule_tier": checked.rule().and_then(|rule| rule.tier.as_ref()),
+        "rule": checked.rule_name(),
+        "rule_tier": checked.rule().and_then(|rule| rule.tier.as_deref()),
         "limit": applies.then_some(decision.limit),
         "remaining": applies.then_some(decision.remaining),
         "reset_at": applies.then_some(reset_at.div_ceil(1_000_000)),

@@ -75,17 +75,16 @@ impl Task {
             Verdict::Deny(decision) => (false, decision),
             Verdict::Pass | Verdict::Hold { .. } => (true, NO_RULE),
         };
-        let place = named.unwrap_or(decision.rule);
-        if let Some(rule) = query.rules.rule(place) {
-            self.metrics.count_check(rule, allowed);
-        }
         let checked = Checked {
             rules: Arc::clone(&query.rules),
-            place,
+            place: named.unwrap_or(decision.rule),
             now,
             allowed,
             decision,
         };
+        if let Some(rule) = checked.rule() {
+            self.metrics.count_check(rule, allowed);
+        }
         let rests_on = self.checked_rests_on(&query);
         self.answer(rests_on, checked, answer, Some(permit));
         Ok(())

@@ -99,7 +99,8 @@ pub(in crate::serve) enum Check {
 pub(in crate::serve) struct Checked {
     /// The rules that it was decided by.
     pub(in crate::serve) rules: Arc<RuleSet>,
-    /// The place of the rule that was decisive, or asked for by name.
+    /// The place of the one that was decisive, or that was named; beyond them all if
+    /// none applies.
     pub(in crate::serve) place: usize,
     /// When, by the region's clock.
     pub(in crate::serve) now: Timestamp,
@@ -113,6 +114,11 @@ impl Checked {
     /// The rule that was decisive, or asked for by name; none if none applies.
     pub(in crate::serve) fn rule(&self) -> Option<&Rule> {
         self.rules.rule(self.place)
+    }
+
+    /// What it is called.
+    pub(in crate::serve) fn rule_name(&self) -> Option<&str> {
+        self.rule().map(|rule| &*rule.name)
     }
 }
 

@@ -9,12 +9,6 @@ use crate::{
     wire::{quota_headers, rule as wire},
 };
 
-/// Of `requires`: that windows may be calendar months.
-pub(super) const MONTHS: u64 = 1 << 4;
-
-/// Of `requires`: that there may be no limit.
-pub(super) const UNLIMITED: u64 = 1 << 5;
-
 pub(super) fn algorithm(code: i32) -> Result<Algorithm, Trouble> {
     Ok(
         match wire::Algorithm::try_from(code).map_err(|_| Trouble::Unknown)? {

@@ -54,6 +54,21 @@ pub(super) fn rule(sent: &wire::Rule) -> Result<Rule, Trouble> {
     })
 }
 
+/// What a rule is called, and its tier.
+fn names(sent: &wire::Rule) -> Result<(String, Option<String>), FieldError> {
+    if sent.tier.is_empty() {
+        return Ok((sent.name.clone(), None));
+    }
+    let name = sent.name.strip_suffix(&*sent.tier);
+    let name = name.and_then(|name| name.strip_suffix('@'));
+    let name = name.ok_or_else(|| FieldError::Tier(sent.tier.clone()))?;
+    Ok((name.into(), Some(sent.tier.clone())))
+}
+
+const fn is_unlimited(sent: &wire::Rule) -> bool {
+    sent.limit == 0 && sent.requires & features::UNLIMITED != 0
+}
+
 fn cost(sent: &wire::Rule) -> Cost {
     let Some(header) = &sent.header_cost else {
         return Cost::Fixed(sent.cost);
@@ -87,21 +102,6 @@ fn quota_headers(sent: &wire::Rule) -> QuotaHeaders {
             false => TellWhen::Denied,
         },
     }
-}
-
-/// What a rule is called, and its tier.
-fn names(sent: &wire::Rule) -> Result<(String, Option<String>), FieldError> {
-    if sent.tier.is_empty() {
-        return Ok((sent.name.clone(), None));
-    }
-    let name = sent.name.strip_suffix(&*sent.tier);
-    let name = name.and_then(|name| name.strip_suffix('@'));
-    let name = name.ok_or_else(|| FieldError::Tier(sent.tier.clone()))?;
-    Ok((name.into(), Some(sent.tier.clone())))
-}
-
-const fn is_unlimited(sent: &wire::Rule) -> bool {
-    sent.limit == 0 && sent.requires & codes::UNLIMITED != 0
 }
 
 fn response(sent: &wire::Response) -> Result<Response, Trouble> {

@@ -230,7 +230,7 @@ fn who_does_not_know_that_there_may_be_no_limit_applies_such_a_rule_to_nothing()
     let mut rule = Rule::new("r", full().quota);
     rule.unlimited = true;
     let message = wire::Rule::from(&rule);
-    assert_eq!((message.limit, message.requires), (0, codes::UNLIMITED));
+    assert_eq!((message.limit, message.requires), (0, features::UNLIMITED));
 }
 
 #[test]
