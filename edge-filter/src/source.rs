@@ -154,9 +154,7 @@ impl Source {
     /// A request has ended, whatever became of it.
     pub fn forget(&mut self, request: u32) {
         self.held.retain(|held| held.request != request);
-        if !self.waiting.is_empty() {
-            self.waiting.remove(&request);
-        }
+        self.unanswered(request);
     }
 
     /// The source is about to end: all it counted is due at once.

@@ -113,10 +113,11 @@ pub fn detail(rule: &Rule, decision: &Decision) -> String {
 }
 
 /// The window in seconds, if it is a whole number of them: the draft has no others. A
-/// calendar month has none, since it is not always as long; `t` says when it ends.
+/// calendar month has none, for it is not always as long; `t` says when that ends.
 fn window_s(rule: &Rule) -> Option<u64> {
     let window = rule.quota.window.fixed().map_or(0, Micros::get);
-    (window > 0 && window.is_multiple_of(SECOND)).then_some(window / SECOND)
+    let whole = window > 0 && window.is_multiple_of(SECOND);
+    whole.then_some(window / SECOND)
 }
 
 /// A structured-field string (RFC 9651), which is a JSON string, too: printable

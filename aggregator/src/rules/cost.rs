@@ -167,6 +167,11 @@ pub(super) fn statuses(refund: &[StatusMatch]) -> Vec<String> {
     refund.iter().map(ToString::to_string).collect()
 }
 
+/// A refund as a rule file has it.
+pub(super) fn written_refund(refund: &[StatusMatch]) -> String {
+    format!("{{ status: [{}] }}", statuses(refund).join(", "))
+}
+
 /// Headers as a rule file has them.
 pub(super) fn written_headers(headers: QuotaHeaders) -> String {
     let (form, when) = said(headers);

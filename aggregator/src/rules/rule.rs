@@ -52,6 +52,8 @@ pub(super) const TIER_FIELDS: &[&str] = &[
     "action",
     "penalty",
     "response",
+    "refund",
+    "ratelimit_headers",
 ];
 
 /// The word for no limit at all.

@@ -82,8 +82,7 @@ fn lines(rule: &Rule) -> Vec<String> {
         }
     };
     unless(rule.cost == plain.cost, "cost", &cost::written(&rule.cost));
-    let statuses = cost::statuses(&rule.refund).join(", ");
-    let refund = format!("{{ status: [{statuses}] }}");
+    let refund = cost::written_refund(&rule.refund);
     unless(rule.refund.is_empty(), "refund", &refund);
     unless(!rule.count_denied, "count_denied", &true);
     let scope = words::name(words::SCOPE, &rule.scope);
@@ -116,11 +115,9 @@ fn lines(rule: &Rule) -> Vec<String> {
         "penalty",
         &Written(rule.penalty),
     );
-    unless(
-        rule.quota_headers == plain.quota_headers,
-        "ratelimit_headers",
-        &cost::written_headers(rule.quota_headers),
-    );
+    let headers = rule.quota_headers;
+    let told = cost::written_headers(headers);
+    unless(headers == plain.quota_headers, "ratelimit_headers", &told);
     let commit = words::name(words::COMMIT, &rule.commit);
     unless(rule.commit == plain.commit, "commit", &commit);
     if let Some(response) = &rule.response {

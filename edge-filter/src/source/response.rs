@@ -17,6 +17,9 @@ use crate::refusal::{Header, Refusal};
 /// The most requests that are remembered at once. What one more has spent stays so.
 const WAITING_MAX: usize = 65_536;
 
+/// Requests whose response would have changed what they spent, and was not seen.
+const UNSEEN: &str = "weir_responses_unseen_total";
+
 /// What is kept of an admitted request until its response comes.
 pub(super) struct Waiting {
     open: Option<Open>,
@@ -48,6 +51,17 @@ impl Source {
         waiting.headers
     }
 
+    /// A request has ended, and its response was never seen: what it has spent stays so.
+    pub(super) fn unanswered(&mut self, request: u32) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let waiting = self.waiting.remove(&request);
+        if waiting.is_some_and(|waiting| waiting.open.is_some()) {
+            self.metrics.count(UNSEEN, 1);
+        }
+    }
+
     /// A request was decided without a denial.
     pub(super) fn admitted(
         &mut self,
@@ -72,7 +86,7 @@ impl Source {
             return;
         }
         if self.waiting.len() >= WAITING_MAX {
-            self.metrics.count("weir_responses_unseen_total", 1);
+            self.metrics.count(UNSEEN, 1);
             return;
         }
         self.waiting.insert(request, Waiting { open, headers });

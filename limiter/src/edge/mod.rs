@@ -1,5 +1,6 @@
 //! The edge half: one source's state machine.
 
+mod amend;
 mod close;
 mod crowd;
 mod decide;

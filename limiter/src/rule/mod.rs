@@ -186,7 +186,7 @@ impl Rule {
 
     /// Whether it has anything to do with the response to an allowed request.
     pub fn sees_responses(&self) -> bool {
-        self.is_supported() && (self.settles_late() || self.quota_headers.on_allowed())
+        self.limits() && (self.settles_late() || self.quota_headers.on_allowed())
     }
 
     /// How many values name one of its counters: as many as its key has parts

@@ -298,10 +298,6 @@ pub struct Rule {
     /// Calendar months, in UTC, that the window has: 1. Index 0 is January 1970.
     #[prost(uint32, tag = "23")]
     pub window_months: u32,
-    /// How many of the conditions, the last ones, say whether a request is of that
-    /// tier. They hold like the others.
-    #[prost(uint32, tag = "27")]
-    pub tier_conditions: u32,
     /// What a request costs by a header; none: `cost`.
     #[prost(message, optional, tag = "24")]
     pub header_cost: ::core::option::Option<HeaderCost>,
@@ -312,6 +308,10 @@ pub struct Rule {
     /// Which headers tell a client of its quota.
     #[prost(message, optional, tag = "26")]
     pub quota_headers: ::core::option::Option<QuotaHeaders>,
+    /// How many of the conditions, the last ones, say whether a request is of that
+    /// tier. They hold like the others.
+    #[prost(uint32, tag = "27")]
+    pub tier_conditions: u32,
 }
 /// Nested message and enum types in `Rule`.
 pub mod rule {

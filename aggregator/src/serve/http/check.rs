@@ -92,7 +92,7 @@ pub(super) async fn check(
     };
     let checked = app.ledger.check(check, permit).await?;
     tracing::debug!(
-        rule = checked.rule_name(),
+        rule = checked.rule().map(|rule| &*rule.name),
         allowed = checked.allowed,
         key = ?key,
         tenant = &*caller.tenant,

@@ -38,7 +38,7 @@ pub(super) fn denied(checked: &Checked) -> Response {
 /// Adds what a client that was allowed is told, whatever the rule says of when: who
 /// asks here asks for it.
 pub(super) fn allowed(headers: &mut HeaderMap, checked: &Checked) {
-    if let Some(rule) = checked.rule() {
+    if let Some(rule) = checked.rule().filter(|rule| !rule.unlimited) {
         answer::told(rule, &checked.decision, &mut |name, value| {
             insert(headers, name, &value);
         });

@@ -111,7 +111,7 @@ pub(in crate::serve) struct Checked {
 }
 
 impl Checked {
-    /// The rule that was decisive; none if none applies.
+    /// The rule that was decisive, or asked for by name; none if none applies.
     pub(in crate::serve) fn rule(&self) -> Option<&Rule> {
         self.rules.rule(self.place)
     }

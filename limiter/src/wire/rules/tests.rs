@@ -51,10 +51,7 @@ fn full() -> Rule {
             header(Expect::OneOf(texts("v"))),
             Condition::Address(vec!["10.0.0.0/8".parse().unwrap()]),
             header(Expect::Like(texts("*bot*"))),
-            Condition::Cookie {
-                name: "sid".into(),
-                expect: Expect::Absent,
-            },
+            cookie("sid", Expect::Absent),
             Condition::Query {
                 name: "q".into(),
                 expect: Expect::Present,
@@ -80,12 +77,7 @@ fn full() -> Rule {
             KeyPart::Optional(KeyPart::Header("x-key".into()).into()),
         ],
         quota: quota.with_burst(200.try_into().unwrap()),
-        cost: Cost::ResponseHeader {
-            name: "x-cost".into(),
-            max: 9,
-            upfront: 2,
-            default: 3,
-        },
+        cost: by_response(),
         refund: vec![StatusMatch::One(404), StatusMatch::Class(5)],
         count_denied: true,
         scope: Scope::Global,
@@ -105,6 +97,20 @@ fn full() -> Rule {
             form: HeaderForm::Both,
             when: TellWhen::Always,
         },
+    }
+}
+
+fn cookie(name: &str, expect: Expect) -> Condition {
+    let name = name.into();
+    Condition::Cookie { name, expect }
+}
+
+fn by_response() -> Cost {
+    Cost::ResponseHeader {
+        name: "x-cost".into(),
+        max: 9,
+        upfront: 2,
+        default: 3,
     }
 }
 
