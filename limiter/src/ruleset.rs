@@ -56,6 +56,7 @@ pub struct RuleSet {
     ids: HashMap<RuleId, usize, RandomState>,
     index: Index,
     lists: Vec<Arc<List>>,
+    sees_responses: bool,
 }
 
 impl RuleSet {
@@ -87,6 +88,7 @@ impl RuleSet {
             trusted_proxies,
             index: Index::new(&rules_compiled),
             lists: error::check_lists(&rules_compiled)?,
+            sees_responses: rules_compiled.iter().any(|one| one.rule.sees_responses()),
             domain,
             seed,
             rules: rules_compiled,
@@ -105,6 +107,7 @@ impl RuleSet {
             ids: HashMap::with_hasher(hash_state()),
             index: Index::default(),
             lists: Vec::new(),
+            sees_responses: false,
         }
     }
 
@@ -136,6 +139,11 @@ impl RuleSet {
     /// Whether there are none.
     pub const fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// Whether any rule has anything to do with the response to an allowed request.
+    pub const fn sees_responses(&self) -> bool {
+        self.sees_responses
     }
 
     /// The rule at this place.
@@ -198,19 +206,22 @@ impl RuleSet {
     /// for every part of its key. A request without the header, cookie, query
     /// parameter, path segment or address that a rule counts per is not that
     /// rule's business; one that has it empty is counted under the empty
-    /// value. Allocates only if more than four rules apply.
+    /// value. Nor is a request that costs it nothing. Allocates only if more than
+    /// four rules apply.
     pub fn resolve(self: &Arc<Self>, request: &impl Request) -> Query {
         let mut hits = SmallVec::new();
         let sorted = self.index.candidates(request, |place| {
             if let Some(compiled) = self.rules.get(place)
                 && let Some(key) = compiled.key_for(request)
             {
-                let cost = compiled.rule.cost;
-                hits.push(Hit {
-                    rule: place,
-                    key,
-                    cost,
-                });
+                let cost = compiled.rule.cost.of_request(request);
+                if cost > 0 {
+                    hits.push(Hit {
+                        rule: place,
+                        key,
+                        cost,
+                    });
+                }
             }
         });
         if !sorted {

@@ -49,6 +49,34 @@ pub fn noop_wasm() -> PathBuf {
     )
 }
 
+/// The folder of the Worker: `WEIR_WORKER`, or what `make worker-module` made.
+#[must_use]
+pub fn worker() -> PathBuf {
+    found(
+        "WEIR_WORKER",
+        Some(target_dir().join("worker")),
+        "make worker-module",
+    )
+}
+
+/// What runs Workers: `WORKERD_BIN`, or what `make setup` installed.
+#[must_use]
+pub fn workerd() -> PathBuf {
+    found("WORKERD_BIN", Some(node_tool("workerd")), "make setup")
+}
+
+/// What deploys them: `WRANGLER_BIN`, or what `make setup` installed.
+#[must_use]
+pub fn wrangler() -> PathBuf {
+    found("WRANGLER_BIN", Some(node_tool("wrangler")), "make setup")
+}
+
+fn node_tool(name: &str) -> PathBuf {
+    workspace()
+        .join(".cache/tools/node_modules/.bin")
+        .join(name)
+}
+
 /// Envoy itself: `ENVOY_BIN`, or what `make setup` installed.
 #[must_use]
 pub fn envoy() -> PathBuf {

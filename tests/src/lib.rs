@@ -12,6 +12,8 @@
 //! | `rules` | rules as a test writes them |
 //! | `aggregator` | `weir serve` on a data directory and a rule file |
 //! | `envoy`, `envoy_config` | a real Envoy with the filter in it |
+//! | `wasm` | what a WebAssembly module imports and exports |
+//! | `workerd` | a real workerd with the Worker in it, and its region |
 //! | `fleet` | three Envoys of two workers that share one `weir serve` |
 //! | `delay` | a region far away, or one that fell silent |
 //! | `counting` | an allocator that counts |
@@ -59,3 +61,5 @@ pub mod talk;
 pub mod upstream;
 pub mod wait;
 pub mod warm;
+pub mod wasm;
+pub mod workerd;

@@ -1,5 +1,6 @@
 //! `weir rules`.
 
+mod compile;
 mod diff;
 mod explain;
 mod import;
@@ -49,6 +50,8 @@ pub(super) enum Command {
         #[arg(long, value_name = "MS", default_value_t = 2)]
         round_trip_ms: u64,
     },
+    /// Write a rule file in the form that a Worker bundles
+    Compile(compile::Args),
     /// Print what a rule file can say, as JSON Schema
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
@@ -124,6 +127,7 @@ pub(super) fn run(command: Command) -> ExitCode {
             print(rules::SCHEMA);
             ExitCode::SUCCESS
         }
+        Command::Compile(args) => compile::run(&args),
         Command::Import(args) => import::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Diff(args) => diff::run(&args),

@@ -7,19 +7,18 @@ use std::fmt::{self, Write};
 
 use limiter::{
     list::List,
-    quota::Algorithm,
+    quota::{Algorithm, Quota},
     rule::{Attribute, Condition, Expect, Response, Rule},
 };
 
 mod flow;
 
-use flow::{Flow, scalar, texts};
-
 use super::{
-    key,
+    cost, key,
     numbers::{Per, Percent, Written},
     words,
 };
+use flow::{Flow, scalar, texts};
 
 /// The fields of a match in the order in which they are read; `all` is the last.
 const ORDER: [&str; 14] = [
@@ -58,25 +57,16 @@ fn lines(rule: &Rule) -> Vec<String> {
         lines.push("limit: unlimited".into());
         return lines;
     }
-    let quota = &rule.quota;
-    lines.push(format!("limit: {}", quota.limit));
-    lines.push(format!("window: {}", Per(quota.window)));
-    let plain = Rule::new("", *quota);
-    if quota.algorithm != Algorithm::default() {
-        lines.push(format!(
-            "algorithm: {}",
-            words::name(words::ALGORITHM, &quota.algorithm)
-        ));
-    }
-    if quota.algorithm == Algorithm::TokenBucket && quota.capacity() != quota.limit.get() {
-        lines.push(format!("burst: {}", quota.capacity()));
-    }
+    lines.extend(limit(&rule.quota));
+    let plain = Rule::new("", rule.quota);
     let mut unless = |same: bool, name: &str, value: &dyn fmt::Display| {
         if !same {
             lines.push(format!("{name}: {value}"));
         }
     };
-    unless(rule.cost == plain.cost, "cost", &rule.cost);
+    unless(rule.cost == plain.cost, "cost", &cost::written(&rule.cost));
+    let refund = cost::written_refund(&rule.refund);
+    unless(rule.refund.is_empty(), "refund", &refund);
     unless(!rule.count_denied, "count_denied", &true);
     let scope = words::name(words::SCOPE, &rule.scope);
     unless(rule.scope == plain.scope, "scope", &scope);
@@ -108,10 +98,29 @@ fn lines(rule: &Rule) -> Vec<String> {
         "penalty",
         &Written(rule.penalty),
     );
+    let headers = rule.quota_headers;
+    let told = cost::written_headers(headers);
+    unless(headers == plain.quota_headers, "ratelimit_headers", &told);
     let commit = words::name(words::COMMIT, &rule.commit);
     unless(rule.commit == plain.commit, "commit", &commit);
     if let Some(response) = &rule.response {
         lines.push(format!("response: {}", answer(response)));
+    }
+    lines
+}
+
+/// How much is allowed.
+fn limit(quota: &Quota) -> Vec<String> {
+    let mut lines = vec![
+        format!("limit: {}", quota.limit),
+        format!("window: {}", Per(quota.window)),
+    ];
+    if quota.algorithm != Algorithm::default() {
+        let algorithm = words::name(words::ALGORITHM, &quota.algorithm);
+        lines.push(format!("algorithm: {algorithm}"));
+    }
+    if quota.algorithm == Algorithm::TokenBucket && quota.capacity() != quota.limit.get() {
+        lines.push(format!("burst: {}", quota.capacity()));
     }
     lines
 }
@@ -291,8 +300,10 @@ fn in_list(list: &List) -> Flow {
 #[cfg(test)]
 mod tests {
     use limiter::{
-        quota::Quota,
-        rule::{Action, Commit, Consistency, Fallback, KeyPart, OnFailure, Scope, response::Body},
+        rule::{
+            Action, Commit, Consistency, Cost, Fallback, HeaderForm, KeyPart, OnFailure,
+            QuotaHeaders, Scope, StatusMatch, TellWhen, response::Body,
+        },
         time::Micros,
         window::Window,
     };
@@ -378,7 +389,17 @@ mod tests {
             let full = Rule {
                 conditions: in_order(conditions),
                 key: key.into(),
-                cost: 3,
+                cost: Cost::ResponseHeader {
+                    name: "x-cost".into(),
+                    max: 9,
+                    upfront: 3,
+                    default: 0,
+                },
+                refund: vec![StatusMatch::One(404), StatusMatch::Class(5)],
+                quota_headers: QuotaHeaders {
+                    form: HeaderForm::Both,
+                    when: TellWhen::Always,
+                },
                 count_denied: true,
                 scope: Scope::Global,
                 consistency: Consistency::Exact,

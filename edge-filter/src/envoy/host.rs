@@ -1,9 +1,9 @@
 //! Envoy as the shared logic sees it: the request at hand, metrics, the clock, and
 //! who this worker's source is.
 
-use limiter::edge::{Identity, Settings};
+use limiter::edge::{Answered, Identity, Settings};
 use limiter::rule::Attribute;
-use limiter::time::{Micros, Timestamp};
+use limiter::time::Timestamp;
 
 use super::abi::{self, Map, Metric};
 use crate::claims::claim;
@@ -43,6 +43,21 @@ impl Host for Request<'_> {
     }
 }
 
+/// The response at hand, as Envoy knows it.
+pub(super) struct Response;
+
+impl Answered for Response {
+    fn status(&self) -> u16 {
+        let status = abi::map_value(Map::Response, ":status");
+        let status = status.and_then(|text| str::from_utf8(&text).ok()?.parse().ok());
+        status.unwrap_or_default()
+    }
+
+    fn header(&self, name: &str) -> Option<Vec<u8>> {
+        abi::map_value(Map::Response, name)
+    }
+}
+
 /// Envoy's metrics.
 pub(super) struct Metrics;
 
@@ -79,9 +94,5 @@ pub(super) fn identity(config: &Config) -> Identity {
 
 pub(super) fn settings(config: &Config) -> Settings {
     let seed = || u64::from_le_bytes(abi::random());
-    Settings {
-        keys_max: usize::try_from(config.keys_max).unwrap_or(usize::MAX),
-        flush_interval: Micros::from_millis(u64::from(config.flush_interval_ms)),
-        hash_seeds: [seed(), seed(), seed(), seed()],
-    }
+    config.settings([seed(), seed(), seed(), seed()])
 }

@@ -17,6 +17,7 @@ use crate::{
 };
 
 mod codes;
+mod features;
 mod lists;
 mod read;
 #[cfg(test)]

@@ -55,6 +55,24 @@ fn files(house: &House) -> Vec<String> {
     wrong
 }
 
+/// The same of JavaScript: a word on top, and not too long.
+fn scripts(house: &House) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for file in house.ending(".js") {
+        let path = &file.path;
+        if !file.text.starts_with("// ") {
+            wrong.push(format!("{path} does not open with `// ` and what it owns"));
+        }
+        let lines = file.code().count();
+        if lines > FILE_MAX {
+            wrong.push(format!(
+                "{path} has {lines} lines of code, {FILE_MAX} at most"
+            ));
+        }
+    }
+    wrong
+}
+
 fn functions(house: &House) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut long = Vec::new();
@@ -136,6 +154,18 @@ fn no_file_is_too_long_to_take_in() {
     let tested = format!("{}#[cfg(test)]\n{long}", "// comment\n".repeat(FILE_MAX));
     let house = House::of(&[("a/src/b.rs", &tested)]);
     assert!(!files(&house).iter().any(|text| text.contains("a/src/b.rs")));
+}
+
+#[test]
+fn a_script_says_what_it_owns_and_can_be_taken_in() {
+    crate::hold(scripts);
+    crate::finds(
+        scripts,
+        &[("a/b.js", "let a = 1;\n")],
+        "a/b.js does not open",
+    );
+    let long = format!("// A.\n{}", "let a = 1;\n".repeat(FILE_MAX + 1));
+    crate::finds(scripts, &[("a/b.js", &long)], "has 301 lines");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Values in one line, as YAML and JSON both read them.
+//! Values of YAML in one line.
 
 use std::fmt::{self, Write};
 

@@ -1,5 +1,7 @@
 //! What rules keep on their way.
 
+mod full;
+
 use alloc::{string::ToString, vec};
 
 use proptest::prelude::*;
@@ -8,95 +10,11 @@ use prost::Message;
 use super::*;
 use crate::{
     quota::{Algorithm, Quota},
-    rule::{
-        Action, Commit, Condition, Consistency, Expect, Fallback, KeyPart, OnFailure, Response,
-        Scope, response::Body,
-    },
-    time::Micros,
+    rule::{Condition, Consistency, Cost, Scope},
     window::Window,
     wire,
 };
-
-fn answer() -> Response {
-    Response {
-        status: 403,
-        body: Some(Body {
-            content_type: "text/plain".into(),
-            text: "slow down".into(),
-        }),
-        headers: vec![("x-why".into(), "limit".into())],
-    }
-}
-
-fn full() -> Rule {
-    let limit = 100.try_into().unwrap();
-    let window = Window::new(Micros::from_secs(60)).unwrap();
-    let quota = Quota::new(limit, window, Algorithm::TokenBucket);
-    let texts = |text: &str| vec![text.to_string(), "b".to_string()];
-    let header = |expect| Condition::Header {
-        name: "x-key".into(),
-        expect,
-    };
-    Rule {
-        name: "full".into(),
-        tier: None,
-        when: Vec::new(),
-        unlimited: false,
-        conditions: vec![
-            Condition::Host(texts("*.a.com")),
-            Condition::Path(vec!["/v1/**".into()]),
-            Condition::Method(texts("GET")),
-            header(Expect::Present),
-            header(Expect::Absent),
-            header(Expect::OneOf(texts("v"))),
-            Condition::Address(vec!["10.0.0.0/8".parse().unwrap()]),
-            header(Expect::Like(texts("*bot*"))),
-            Condition::Cookie {
-                name: "sid".into(),
-                expect: Expect::Absent,
-            },
-            Condition::Query {
-                name: "q".into(),
-                expect: Expect::Present,
-            },
-            Condition::Any(vec![
-                vec![Condition::Method(texts("GET")), header(Expect::Present)],
-                vec![Condition::None(vec![vec![header(Expect::Absent)]])],
-            ]),
-        ],
-        key: vec![
-            KeyPart::Address {
-                v4_bits: 24,
-                v6_bits: 64,
-            },
-            KeyPart::Header("x-key".into()),
-            KeyPart::Cookie("sid".into()),
-            KeyPart::Query("q".into()),
-            KeyPart::Path,
-            KeyPart::PathSegment(2),
-            KeyPart::Method,
-            KeyPart::Host,
-            KeyPart::Constant("c".into()),
-            KeyPart::Optional(KeyPart::Header("x-key".into()).into()),
-        ],
-        quota: quota.with_burst(200.try_into().unwrap()),
-        cost: 2,
-        count_denied: true,
-        scope: Scope::Global,
-        consistency: Consistency::Exact,
-        local_cap: 7,
-        tolerance_ppm: 30_000,
-        hold: Micros::from_millis(9),
-        on_failure: OnFailure {
-            no_lease: Fallback::Deny,
-            lease_expired: Fallback::Allow,
-        },
-        action: Action::Shadow,
-        penalty: Micros::from_secs(3),
-        commit: Commit::Fast,
-        response: Some(answer()),
-    }
-}
+use full::full;
 
 fn optional(part: wire::KeyPart) -> wire::KeyPart {
     let kind = Some(wire::key_part::Kind::Optional(part.into()));
@@ -214,7 +132,7 @@ fn who_does_not_know_that_there_may_be_no_limit_applies_such_a_rule_to_nothing()
     let mut rule = Rule::new("r", full().quota);
     rule.unlimited = true;
     let message = wire::Rule::from(&rule);
-    assert_eq!((message.limit, message.requires), (0, codes::UNLIMITED));
+    assert_eq!((message.limit, message.requires), (0, features::UNLIMITED));
 }
 
 #[test]
@@ -248,7 +166,7 @@ fn a_field_that_no_release_would_send_refuses_the_set_and_says_which() {
     );
     assert_eq!(
         wrong(|rule| rule.cost = 0),
-        "cost is at least 1 and at most 1000000000000, got 0"
+        "upfront is at least 1 and at most 9, got 0"
     );
     let bits = |v4_bits| {
         let v6_bits = 64;
@@ -267,6 +185,30 @@ fn a_field_that_no_release_would_send_refuses_the_set_and_says_which() {
         })
     ));
     assert!(matches!(sent(change(33)), Err(RulesError::Set(_))));
+}
+
+#[test]
+fn a_rule_that_needs_the_response_is_left_alone_by_who_does_not_know_of_such() {
+    let requires = |change: fn(&mut Rule)| {
+        let mut rule = full();
+        rule.refund.clear();
+        rule.cost = 1.into();
+        change(&mut rule);
+        wire::Rule::from(&rule).requires
+    };
+    assert_eq!(requires(|_| {}), 0, "headers alone change no count");
+    assert_eq!(requires(|rule| rule.refund = full().refund), 1 << 9);
+    assert_eq!(requires(|rule| rule.cost = full().cost), 1 << 9);
+    let asked = |rule: &mut Rule| {
+        rule.cost = Cost::RequestHeader {
+            name: "x-cost".into(),
+            max: 5,
+            default: 0,
+        };
+    };
+    assert_eq!(requires(asked), 1 << 8);
+    let newer = sent(|rule| rule.requires |= 1 << 63).unwrap();
+    assert_eq!(newer.rule(0), Some(&Rule::unsupported("full")));
 }
 
 #[test]

@@ -1,0 +1,162 @@
+//! A region that is several objects: which of them is told what, and what of
+//! their answers a source may believe.
+//!
+//! A partition of the books is one object's, so that a key is, and each object
+//! lends its own keys. A source speaks to all of them as to one region: its
+//! message is cut into one for each object that it concerns, under the same
+//! number, and each answer counts by itself.
+
+use limiter::key::{CounterKey, PARTITIONS};
+use limiter::wire::{Batch, ClaimGroup, SyncReply, SyncRequest};
+use prost::Message;
+
+/// The objects of one region, as one source knows them.
+#[derive(Debug)]
+pub struct Shards {
+    shards: Vec<Shard>,
+    /// Who hears of a message that says nothing: the sources spread over all.
+    idle: usize,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Shard {
+    /// Its clock in the latest answer: each has its own.
+    heard_us: u64,
+}
+
+/// A message to one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The object, from 0.
+    pub shard: u32,
+    /// The body of a `POST /v1/sync`.
+    pub body: Vec<u8>,
+}
+
+/// An answer, as far as it may be believed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// To be taken in.
+    Reply(Vec<u8>),
+    /// The object runs older rules than the source. It has to be told the new
+    /// ones, and asked again.
+    Outdated,
+}
+
+impl Shards {
+    /// `count` objects, 1 to [`PARTITIONS`], spoken to by this source.
+    #[must_use]
+    pub fn new(count: u32, source: u64) -> Self {
+        let count = count.clamp(1, PARTITIONS);
+        let idle = source % u64::from(count);
+        Self {
+            shards: vec![Shard::default(); count as usize],
+            idle: usize::try_from(idle).unwrap_or(0),
+        }
+    }
+
+    /// Cuts a message into one for each object that it concerns.
+    ///
+    /// What is no message goes to the first as it is, to be refused there.
+    #[must_use]
+    pub fn cut(&self, body: Vec<u8>) -> Vec<Part> {
+        if self.shards.len() == 1 {
+            return vec![Part { shard: 0, body }];
+        }
+        let Ok(request) = SyncRequest::decode(body.as_slice()) else {
+            return vec![Part { shard: 0, body }];
+        };
+        let heads = self.shards.iter().map(|shard| head(&request, shard));
+        let mut parts: Vec<SyncRequest> = heads.collect();
+        for batch in request.batches {
+            if let Some(part) = parts.get_mut(self.of(batch.partition)) {
+                part.batches.push(batch);
+            }
+        }
+        for group in &request.claims {
+            self.deal(group, &mut parts);
+        }
+        let speaks = |part: &SyncRequest| !part.batches.is_empty() || !part.claims.is_empty();
+        let silent = !parts.iter().any(speaks);
+        let parts = parts.iter().zip(0_u32..);
+        parts
+            .filter(|(part, n)| speaks(part) || (silent && *n as usize == self.idle))
+            .map(|(part, shard)| Part {
+                shard,
+                body: part.encode_to_vec(),
+            })
+            .collect()
+    }
+
+    /// What becomes of an object's answer to a source that runs this revision.
+    ///
+    /// A source never goes back to older rules: it would never settle, with two
+    /// objects of which one is behind.
+    #[must_use]
+    pub fn hear(&mut self, shard: u32, body: Vec<u8>, revision: u64) -> Heard {
+        let Ok(reply) = SyncReply::decode(body.as_slice()) else {
+            return Heard::Reply(body);
+        };
+        if reply.rules_revision < revision {
+            return Heard::Outdated;
+        }
+        if let Some(shard) = self.shards.get_mut(shard as usize) {
+            shard.heard_us = shard.heard_us.max(reply.now_us);
+        }
+        Heard::Reply(body)
+    }
+
+    /// The object that has this partition.
+    fn of(&self, partition: u32) -> usize {
+        partition as usize % self.shards.len().max(1)
+    }
+
+    /// Gives each object the claims of its own keys.
+    fn deal(&self, group: &ClaimGroup, parts: &mut [SyncRequest]) {
+        let mut dealt: Vec<(Vec<u8>, ClaimGroup)> = vec![Default::default(); self.shards.len()];
+        for (place, bytes) in group.keys.as_chunks::<16>().0.iter().enumerate() {
+            let shard = self.of(CounterKey::from_bytes(*bytes).partition());
+            if let Some((keys, claims)) = dealt.get_mut(shard) {
+                keys.extend_from_slice(bytes);
+                copy(group, place, claims);
+            }
+        }
+        for (part, (keys, mut claims)) in parts.iter_mut().zip(dealt) {
+            if !keys.is_empty() {
+                claims.rule = group.rule;
+                claims.keys = keys.into();
+                part.claims.push(claims);
+            }
+        }
+    }
+}
+
+/// A message without anything in it.
+fn head(request: &SyncRequest, shard: &Shard) -> SyncRequest {
+    SyncRequest {
+        batches: Vec::<Batch>::new(),
+        claims: Vec::new(),
+        heard_us: shard.heard_us,
+        pop: request.pop.clone(),
+        lists: request.lists.clone(),
+        ..*request
+    }
+}
+
+/// Copies one key's claim, a value from each column that is there.
+fn copy(from: &ClaimGroup, place: usize, to: &mut ClaimGroup) {
+    let columns = [
+        (&from.held_micro, &mut to.held_micro),
+        (&from.unreported, &mut to.unreported),
+        (&from.offered, &mut to.offered),
+        (&from.wanted, &mut to.wanted),
+        (&from.waiting, &mut to.waiting),
+        (&from.exceeded, &mut to.exceeded),
+    ];
+    for (from, to) in columns {
+        to.extend(from.get(place));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+// Weir in front of a site: decides in the isolate, forwards what may pass.
+//
+// | file | what |
+// |---|---|
+// | main.js | a request's way through |
+// | settings.js | variables and bindings, read and checked |
+// | isolate.js | this isolate's source: what waits, what is sent, what is due |
+// | region.js | the way to the region: a service, or objects |
+// | object.js | the region as Durable Objects |
+// | operator.js | what an operator may ask and change |
+// | module.js | the WebAssembly module, and bytes to and from it |
+//
+// All decisions are made in Rust (edge-filter/src/worker/). What is here carries
+// bytes, and waits.
+
+import { Isolate } from "./isolate.js";
+import { operate } from "./operator.js";
+import { SettingsError, settingsOf } from "./settings.js";
+
+export { Region } from "./object.js";
+
+let settings = null;
+let isolate = null;
+
+export default {
+  async fetch(request, env, ctx) {
+    try {
+      settings ??= settingsOf(env, request.cf?.colo);
+    } catch (error) {
+      return refuse(error);
+    }
+    const operated = operate(request, env, settings);
+    if (operated !== null) return operated;
+    try {
+      if (isolate === null || isolate.broken) isolate = new Isolate(settings);
+    } catch (error) {
+      if (error instanceof SettingsError) return refuse(error);
+      console.error(`weir: nothing is limited, the limiter does not start: ${error.stack}`);
+      return settings.forward(request, env);
+    }
+    const verdict = isolate.decide(request, env, ctx);
+    const refusal = verdict instanceof Promise ? await verdict : verdict;
+    if (refusal === null) return settings.forward(request, env);
+    return new Response(refusal.body, refusal);
+  },
+};
+
+// Settings that are wrong are seen at the first request of a deployment.
+function refuse(error) {
+  if (!(error instanceof SettingsError)) throw error;
+  console.error(`weir: ${error.message}`);
+  return new Response(`weir: ${error.message}\n`, { status: 500 });
+}

@@ -1,0 +1,97 @@
+// Variables and bindings, read and checked. What is wrong is said by name.
+
+import { Objects, Service } from "./region.js";
+
+// What a deployment may set, besides its bindings.
+const KNOWN = [
+  "WEIR_REGION",
+  "WEIR_AGGREGATOR_URL",
+  "WEIR_TOKEN",
+  "WEIR_OBJECTS",
+  "WEIR_SHARDS",
+  "WEIR_ORIGIN",
+  "WEIR_ORIGIN_WORKER",
+  "WEIR_OPERATOR_TOKEN",
+  "WEIR_METRICS",
+  "WEIR_POP",
+  "WEIR_JWT_HEADER",
+  "WEIR_TIMEOUT_MS",
+  "WEIR_FLUSH_INTERVAL_MS",
+  "WEIR_KEYS_MAX",
+];
+
+const SHARDS = 4;
+const SHARDS_MAX = 64;
+const TIMEOUT_MS = 1_000;
+const FLUSH_INTERVAL_MS = 1_000;
+// A key takes some 300 bytes, and an isolate has 128 MB for everything.
+const KEYS_MAX = 100_000;
+
+export class SettingsError extends Error {}
+
+// `colo`: the place this runs in, if Cloudflare says so.
+export function settingsOf(env, colo) {
+  const unknown = Object.keys(env).find((name) => name.startsWith("WEIR_") && !KNOWN.includes(name));
+  if (unknown !== undefined) {
+    throw new SettingsError(`${unknown} is not known; known are ${KNOWN.join(", ")}`);
+  }
+  const region = env.WEIR_REGION ?? (env.WEIR_AGGREGATOR_URL ? "url" : "object");
+  if (region !== "url" && region !== "object") {
+    throw new SettingsError(`WEIR_REGION is "${region}", must be "object" or "url"`);
+  }
+  if (region === "object" && env.WEIR_OBJECTS === undefined) {
+    throw new SettingsError("WEIR_REGION is object: bind the class Region as WEIR_OBJECTS");
+  }
+  const timeoutMs = number(env, "WEIR_TIMEOUT_MS", TIMEOUT_MS, 1, 60_000);
+  const aggregator = region === "url" ? address(env, "WEIR_AGGREGATOR_URL") : null;
+  const shards = number(env, "WEIR_SHARDS", SHARDS, 1, SHARDS_MAX);
+  const token = env.WEIR_TOKEN ?? null;
+  return {
+    region: region === "url" ? new Service(aggregator, token, timeoutMs) : new Objects(shards, timeoutMs),
+    operatorToken: env.WEIR_OPERATOR_TOKEN ?? null,
+    forward: origin(env),
+    // As edge-filter/src/config.rs reads them.
+    config: {
+      timeout_ms: timeoutMs,
+      flush_interval_ms: number(env, "WEIR_FLUSH_INTERVAL_MS", FLUSH_INTERVAL_MS, 50, 60_000),
+      keys_max: number(env, "WEIR_KEYS_MAX", KEYS_MAX, 16, 10_000_000),
+      pop: env.WEIR_POP ?? colo ?? undefined,
+      attributes: env.WEIR_JWT_HEADER === undefined ? undefined : { jwt: env.WEIR_JWT_HEADER },
+    },
+  };
+}
+
+// Where a request goes that may pass: another Worker, another address, or the
+// origin of the zone that this Worker is a route of.
+function origin(env) {
+  if (env.WEIR_ORIGIN_WORKER !== undefined) return (request, env) => env.WEIR_ORIGIN_WORKER.fetch(request);
+  if (env.WEIR_ORIGIN === undefined) return (request) => fetch(request);
+  const origin = address(env, "WEIR_ORIGIN");
+  if (origin.pathname !== "/" || origin.search !== "") {
+    throw new SettingsError("WEIR_ORIGIN must be scheme, host and port alone: paths stay as they are");
+  }
+  return (request) => {
+    const url = new URL(request.url);
+    url.protocol = origin.protocol;
+    url.host = origin.host;
+    url.port = origin.port;
+    return fetch(new Request(url, request));
+  };
+}
+
+function address(env, name) {
+  const url = URL.canParse(env[name] ?? "") ? new URL(env[name]) : null;
+  if (url?.protocol !== "https:" && url?.protocol !== "http:") {
+    throw new SettingsError(`${name} is "${env[name] ?? ""}", must be a URL like https://weir.example.com`);
+  }
+  return url;
+}
+
+function number(env, name, fallback, least, most) {
+  if (env[name] === undefined) return fallback;
+  const value = Number(env[name]);
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw new SettingsError(`${name} is "${env[name]}", must be a whole number, ${least} to ${most}`);
+  }
+  return value;
+}
