@@ -6,6 +6,7 @@
 use std::fmt::{self, Write};
 
 use limiter::{
+    list::List,
     quota::{Algorithm, Quota},
     rule::{Attribute, Condition, Expect, Response, Rule},
 };
@@ -20,9 +21,9 @@ use super::{
 use flow::{Flow, scalar, texts};
 
 /// The fields of a match in the order in which they are read; `all` is the last.
-const ORDER: [&str; 13] = [
+const ORDER: [&str; 14] = [
     "hosts", "paths", "methods", "headers", "cidr", "cookies", "query", "country", "asn", "ja4",
-    "jwt", "any", "not",
+    "jwt", "key_in", "any", "not",
 ];
 
 /// Writes a rule file. `comments` has lines for each rule, which stand above it.
@@ -252,6 +253,8 @@ fn field(condition: &Condition) -> (&'static str, Flow) {
         Condition::Query { name, expect } => ("query", expected(name, expect)),
         Condition::Address(blocks) => ("cidr", texts(blocks)),
         Condition::Attribute { attribute, expect } => attribute_field(attribute, expect),
+        Condition::AddressIn(list) => ("cidr", in_list(list)),
+        Condition::KeyIn(list) => ("key_in", Flow::Scalar(scalar(list.name()))),
         Condition::Any(lists) => ("any", alternatives(lists)),
         Condition::None(lists) => ("not", alternatives(lists)),
         // No file can ask for it.
@@ -285,8 +288,13 @@ fn value(expect: &Expect) -> Flow {
             [one] if !matches!(&**one, "present" | "absent") => Flow::Scalar(scalar(one)),
             values => texts(values),
         },
+        Expect::In(list) => in_list(list),
         Expect::Like(globs) => Flow::Map(vec![("like".into(), texts(globs))]),
     }
+}
+
+fn in_list(list: &List) -> Flow {
+    Flow::Map(vec![("in".into(), Flow::Scalar(scalar(list.name())))])
 }
 
 #[cfg(test)]
