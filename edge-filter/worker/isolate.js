@@ -15,9 +15,6 @@ import { SettingsError } from "./settings.js";
 const TODO = { NOTHING: 0, SEND: 1, RESUME: 2, REFUSE: 3 };
 const FATE = { PASS: 0, HOLD: 1, REFUSE: 2 };
 
-// How long one request carries the flusher: what it waits for is cut off after 30
-// seconds.
-const FLUSHER_MS = 20_000;
 // How much later than it said a flusher may be before another takes its place:
 // nobody is told when one is cut off.
 const FLUSHER_GRACE_MS = 2_000;
@@ -27,6 +24,10 @@ const FLUSHER_STEP_MS = 10;
 const SEED_BYTES = 40;
 
 export class Isolate {
+  // How long one request carries the flusher: what it waits for is cut off after 30
+  // seconds.
+  static flusherMs = 20_000;
+
   // Whether the module has trapped: it is not to be entered any more.
   broken = false;
   #requests = 0;
@@ -87,22 +88,33 @@ export class Isolate {
   }
 
   // Sends what is due, until no request has come for a while and all that was
-  // counted is with the region.
+  // counted is with the region. When its time is over the next request takes its
+  // place, and what came until then is sent still.
   async #flush(env, ctx) {
-    const end = Date.now() + FLUSHER_MS;
-    do {
-      const wait = this.#untilDue(FLUSHER_STEP_MS);
-      this.#flusherUntil = Date.now() + wait + FLUSHER_GRACE_MS;
-      this.#touched = false;
-      await timer(wait).promise;
-      const sent = this.#guarded([], () => {
-        this.module.exports.isolate_tick(Date.now());
-        return this.#work(env, ctx);
+    const end = Date.now() + Isolate.flusherMs;
+    let more = true;
+    while (more && Date.now() < end) {
+      more = await this.#round(env, ctx, (wait) => {
+        this.#flusherUntil = Date.now() + wait + FLUSHER_GRACE_MS;
       });
-      await Promise.all(sent);
-      this.#report(env);
-    } while ((this.#touched || this.#failed) && !this.broken && Date.now() < end);
+    }
     this.#flusherUntil = 0;
+    if (more) await this.#round(env, ctx, () => {});
+  }
+
+  // Waits until something is due, and sends it. Whether there may be more.
+  async #round(env, ctx, announce) {
+    const wait = this.#untilDue(FLUSHER_STEP_MS);
+    announce(wait);
+    this.#touched = false;
+    await timer(wait).promise;
+    const sent = this.#guarded([], () => {
+      this.module.exports.isolate_tick(Date.now());
+      return this.#work(env, ctx);
+    });
+    await Promise.all(sent);
+    this.#report(env);
+    return (this.#touched || this.#failed) && !this.broken;
   }
 
   // Hands over what was counted: a data point for each number that moved, named by

@@ -244,6 +244,32 @@ fn isolates_that_are_thrown_away_lose_what_they_counted_since_their_last_flush_a
 }
 
 #[test]
+fn what_comes_while_one_request_hands_the_flusher_to_another_is_flushed_too() {
+    const ENTRY: &str = r#"
+import worker, { Region } from "./main.js";
+import { Isolate } from "./isolate.js";
+Isolate.flusherMs = 1;
+export { Region };
+export default worker;
+"#;
+    let origin = Upstream::start();
+    let rules = compiled(1, vec![per_header("per-key", "x-api-key", 1_000_000, LONG)]);
+    let setup = Setup::new(&rules, origin.address()).entry("hasty.js", ENTRY);
+    let workerd = Workerd::start(setup);
+    let spray = Spray::start(
+        workerd.addresses().to_vec(),
+        1,
+        50,
+        get("/", &[("x-api-key", "one")]),
+    );
+    wait_until("some of it is in the books", || {
+        workerd.books("hits").is_some_and(|hits| hits > 50)
+    });
+    let admitted = admitted(&spray.stop());
+    wait_until("all of it is", || workerd.books("hits") == Some(admitted));
+}
+
+#[test]
 fn a_setting_that_is_wrong_is_told_by_its_name_with_what_would_be_right() {
     let origin = Upstream::start();
     let rules = compiled(1, Vec::new());
