@@ -167,9 +167,11 @@ export class Isolate {
     };
     let answer = await ask();
     if (this.#take(token, answer) === false) {
-      const { isolate_rules } = this.module.exports;
-      isolate_rules();
-      await this.region.teach(env, shard, this.module.outbox()).catch(() => {});
+      const rules = this.#guarded(new Uint8Array(), () => {
+        this.module.exports.isolate_rules();
+        return this.module.outbox();
+      });
+      await this.region.teach(env, shard, rules).catch(() => {});
       answer = await ask();
       if (this.#take(token, answer) === false) this.#take(token, null);
     }

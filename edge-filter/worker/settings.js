@@ -24,7 +24,8 @@ const SHARDS = 4;
 const SHARDS_MAX = 64;
 const TIMEOUT_MS = 1_000;
 const FLUSH_INTERVAL_MS = 1_000;
-// A key takes some 300 bytes, and an isolate has 128 MB for everything.
+// A key takes some 500 bytes while it is leased, and an isolate has 128 MB for
+// everything.
 const KEYS_MAX = 100_000;
 
 export class SettingsError extends Error {}

@@ -242,7 +242,7 @@ impl Workerd {
         }
         fs::write(&config, self.config()).expect("the configuration is written");
         let mut command = Command::new(binaries::workerd());
-        command.args(["serve", "--experimental"]).arg(&config);
+        command.arg("serve").arg(&config);
         command.current_dir(folder);
         let log = folder.join("workerd.log");
         self.process = Some(Process::start("workerd", command, log));

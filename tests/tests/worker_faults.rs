@@ -270,6 +270,27 @@ export default worker;
 }
 
 #[test]
+fn a_flusher_that_was_cut_off_without_a_word_is_replaced() {
+    // The first timers never come: what waited for them is gone.
+    const ENTRY: &str = r#"
+const timer = globalThis.setTimeout;
+let left = 3;
+globalThis.setTimeout = (act, ms) => (left-- > 0 ? 0 : timer(act, ms));
+export { default, Region } from "./main.js";
+"#;
+    let origin = Upstream::start();
+    let rules = compiled(1, vec![per_header("per-key", "x-api-key", 1_000, LONG)]);
+    let setup = Setup::new(&rules, origin.address()).entry("cut.js", ENTRY);
+    let workerd = Workerd::start(setup);
+    assert_eq!(statuses(&workerd, "one", 5), [200; 5]);
+    let cut_us = wall_us();
+    wait_until("its deadline has passed", || wall_us() > cut_us + 4_000_000);
+    assert_eq!(statuses(&workerd, "one", 5), [200; 5]);
+    // Nobody else comes: only a flusher can send the last of these.
+    wait_until("all are in the books", || workerd.books("hits") == Some(10));
+}
+
+#[test]
 fn a_setting_that_is_wrong_is_told_by_its_name_with_what_would_be_right() {
     let origin = Upstream::start();
     let rules = compiled(1, Vec::new());
