@@ -15,6 +15,9 @@ import { SettingsError } from "./settings.js";
 const TODO = { NOTHING: 0, SEND: 1, RESUME: 2, REFUSE: 3 };
 const FATE = { PASS: 0, HOLD: 1, REFUSE: 2 };
 
+// After how many calls another takes its place: where a request is allowed the
+// fewest it may make 50, and spend 10 ms.
+const FLUSHER_CALLS = 16;
 // How much later than it said a flusher may be before another takes its place:
 // nobody is told when one is cut off.
 const FLUSHER_GRACE_MS = 2_000;
@@ -92,17 +95,22 @@ export class Isolate {
   // place, and what came until then is sent still.
   async #flush(env, ctx) {
     const end = Date.now() + Isolate.flusherMs;
+    const announce = (wait) => {
+      this.#flusherUntil = Date.now() + wait + FLUSHER_GRACE_MS;
+    };
+    let calls = 0;
     let more = true;
-    while (more && Date.now() < end) {
-      more = await this.#round(env, ctx, (wait) => {
-        this.#flusherUntil = Date.now() + wait + FLUSHER_GRACE_MS;
-      });
+    while (more && calls < FLUSHER_CALLS && Date.now() < end) {
+      const round = await this.#round(env, ctx, announce);
+      calls += round.calls;
+      more = round.more;
     }
     this.#flusherUntil = 0;
     if (more) await this.#round(env, ctx, () => {});
   }
 
-  // Waits until something is due, and sends it. Whether there may be more.
+  // Waits until something is due, and sends it: how many calls that took, and
+  // whether there may be more to send.
   async #round(env, ctx, announce) {
     const wait = this.#untilDue(FLUSHER_STEP_MS);
     announce(wait);
@@ -114,7 +122,7 @@ export class Isolate {
     });
     await Promise.all(sent);
     this.#report(env);
-    return (this.#touched || this.#failed) && !this.broken;
+    return { calls: sent.length, more: (this.#touched || this.#failed) && !this.broken };
   }
 
   // Hands over what was counted: a data point for each number that moved, named by

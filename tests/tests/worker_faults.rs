@@ -219,6 +219,57 @@ fn objects_killed_under_load_lose_nothing_that_they_acknowledged() {
 }
 
 #[test]
+fn objects_that_start_anew_under_load_count_every_hit_once() {
+    // Some answers are lost after what they told of was written, too.
+    const ENTRY: &str = r#"
+import worker, { Region as Base } from "./main.js";
+Base.logBytes = 2_000;
+let messages = 0;
+export class Region extends Base {
+  async sync(message) {
+    const answer = super.sync(message);
+    messages += 1;
+    if (messages % 7 === 0) {
+      await this.ctx.storage.sync();
+      this.ctx.abort("a restart in the midst of it");
+    }
+    return answer;
+  }
+}
+export default worker;
+"#;
+    let origin = Upstream::start();
+    let rules = compiled(1, vec![per_header("per-key", "x-api-key", 1_000_000, LONG)]);
+    let setup = Setup::new(&rules, origin.address()).isolates(2);
+    let workerd = Workerd::start(setup.entry("restarts.js", ENTRY));
+    let request = get("/", &[("x-api-key", "one")]);
+    let spray = Spray::start(workerd.addresses().to_vec(), 4, 200, request);
+    let restarts = || {
+        workerd
+            .process()
+            .log()
+            .matches("in the midst of it")
+            .count()
+    };
+    wait_until("some have started anew", || restarts() >= 5);
+    let admitted = admitted(&spray.stop());
+    assert!(admitted > 100, "{admitted}");
+    wait_until("every admitted request is in the books, once", || {
+        workerd.get("/", &[]).status == 200 && workerd.books("hits") == Some(admitted)
+    });
+    let request = get("/", &[("x-api-key", "two")]);
+    assert_eq!(
+        http::send(workerd.address(), &request)
+            .map(|a| a.status)
+            .ok(),
+        Some(200)
+    );
+    wait_until("the books go on from there", || {
+        workerd.get("/", &[]).status == 200 && workerd.books("hits") == Some(admitted + 1)
+    });
+}
+
+#[test]
 fn isolates_that_are_thrown_away_lose_what_they_counted_since_their_last_flush_and_no_more() {
     // A second between two flushes, and time for the last one to arrive.
     const FLUSHED_US: u64 = 2_000_000;
