@@ -4,9 +4,11 @@ use core::fmt;
 use core::ops::RangeInclusive;
 
 use limiter::edge::Settings;
-use limiter::rule::{Attribute, text::header_name};
+use limiter::rule::{Attribute, response, text::header_name};
 use limiter::time::Micros;
 use serde::Deserialize;
+
+use crate::explain::Explain;
 
 /// Valid settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,9 @@ pub struct Config {
     pub keys_max: u32,
     /// The place this runs in, for people to read. Default: the host's own name.
     pub pop: Option<String>,
+    /// Who is told why requests are decided as they are: by `explain_header`, the name
+    /// of a response header, and `explain_log`. Default: nobody.
+    pub explain: Explain,
     /// Which headers carry what the host knows of a request. Default: none.
     pub attributes: Attributes,
 }
@@ -91,6 +96,8 @@ struct Raw {
     flush_interval_ms: Option<u32>,
     keys_max: Option<u32>,
     pop: Option<String>,
+    explain_header: Option<String>,
+    explain_log: bool,
     attributes: RawAttributes,
 }
 
@@ -149,6 +156,10 @@ impl TryFrom<Raw> for Config {
             )?,
             keys_max: number("keys_max", raw.keys_max, 100_000, 16..=10_000_000)?,
             pop: text("pop", raw.pop)?,
+            explain: Explain {
+                header: response_header("explain_header", raw.explain_header)?,
+                log: raw.explain_log,
+            },
             attributes: raw.attributes.try_into()?,
         })
     }
@@ -187,6 +198,16 @@ fn text(field: &str, value: Option<String>) -> Result<Option<String>, ConfigErro
             )))
         }
         value => Ok(value),
+    }
+}
+
+/// A header that a response can be given: not one of those that frame it.
+fn response_header(field: &str, value: Option<String>) -> Result<Option<String>, ConfigError> {
+    let Some(name) = value else { return Ok(None) };
+    let name = name.to_ascii_lowercase();
+    match response::header(&name, "") {
+        Ok(()) => Ok(Some(name)),
+        Err(error) => Err(ConfigError(format!("`{field}` is {name:?}: {error}"))),
     }
 }
 
@@ -272,6 +293,18 @@ mod tests {
         assert!(!format!("{config:?}").contains("weir_abc"));
         let token = config.token.as_ref().map(Secret::reveal);
         assert_eq!(token, Some("weir_abc"));
+    }
+
+    #[test]
+    fn nobody_is_told_why_unless_a_header_or_the_log_is_named() {
+        let explain = |json: &str| Config::parse(json.as_bytes()).unwrap().explain;
+        assert!(!explain("{}").is_on());
+        let told = explain(r#"{"explain_header": "X-Why", "explain_log": true}"#);
+        assert_eq!((told.header.as_deref(), told.log), (Some("x-why"), true));
+        for name in ["content-length", "x y", ""] {
+            let error = refused(&format!("{{\"explain_header\": {name:?}}}"));
+            assert!(error.starts_with("`explain_header` is"), "{error}");
+        }
     }
 
     #[test]

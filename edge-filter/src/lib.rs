@@ -7,6 +7,7 @@
 //! | `claims` | claims of a token, by name |
 //! | `pairs` | header lists in the proxy-wasm encoding |
 //! | `refusal` | what a client is told that has to wait |
+//! | `explain` | why a request was decided as it was, for those who ask |
 //! | `config` | the settings of one filter |
 //! | `metrics` | what is counted, until the host is told |
 //! | `shards` | a region that is several objects: which of them is told what |
@@ -20,6 +21,7 @@ pub mod claims;
 pub mod config;
 #[cfg(all(feature = "envoy", target_arch = "wasm32"))]
 mod envoy;
+pub mod explain;
 pub mod metrics;
 pub mod pairs;
 pub mod refusal;

@@ -4,21 +4,17 @@
 //! `RateLimit` (draft-ietf-httpapi-ratelimit-headers) and a problem document
 //! (RFC 9457) that names the rule; or the rule's own status, body and headers.
 
-use core::fmt::Write;
 use std::borrow::Cow;
 
+use limiter::answer;
 use limiter::decision::Decision;
 use limiter::rule::Rule;
-use limiter::time::Micros;
 
-/// Microseconds in a second.
-const SECOND: u64 = 1_000_000;
+/// A header: its name in lower case, and its value.
+pub type Header = (Cow<'static, str>, String);
 
-/// The problem's type, registered with IANA by the RateLimit draft.
-const PROBLEM: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
-
-/// What such a document is.
-const PROBLEM_TYPE: &str = "application/problem+json";
+/// gRPC's word for a quota that is spent: `RESOURCE_EXHAUSTED`.
+pub const GRPC_RESOURCE_EXHAUSTED: u32 = 8;
 
 /// An answer that turns a request away.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,85 +22,74 @@ pub struct Refusal {
     /// The status code.
     pub status: u16,
     /// Headers, names in lower case.
-    pub headers: Vec<(Cow<'static, str>, String)>,
+    pub headers: Vec<Header>,
     /// The body.
     pub body: String,
+    /// The same in a sentence, for a gRPC client.
+    pub message: String,
     /// For the access log: the rule, and who decided.
     pub reason: String,
 }
 
+/// What a gRPC client is answered: the status of a call, in place of HTTP's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrpcRefusal {
+    /// Headers, names in lower case: all but the type of a body that there is not.
+    pub headers: Vec<Header>,
+    /// `grpc-status`.
+    pub status: u32,
+    /// `grpc-message`, not encoded yet.
+    pub message: String,
+}
+
 impl Refusal {
     /// The answer when `rule` denied with this decision.
-    ///
-    /// `t` of `RateLimit` is the wait that `Retry-After` names, not the time
-    /// until the whole limit is back: a client that heeds either comes at the
-    /// same moment, and the draft wants neither before the other. A request that
-    /// costs more than the rule can ever hold is told no time at all.
     #[must_use]
     pub fn new(rule: &Rule, decision: &Decision) -> Self {
-        let name = quoted(&rule.name);
-        let wait = decision.retry_after.map(|wait| wait.as_secs_ceil().max(1));
         let own = rule.response.clone().unwrap_or_default();
         let (content_type, body) = match own.body {
             Some(body) => (body.content_type, body.text),
-            None => (PROBLEM_TYPE.to_owned(), problem(&rule.name, own.status)),
+            None => (
+                answer::PROBLEM_MEDIA_TYPE.to_owned(),
+                answer::problem(rule, decision, own.status),
+            ),
         };
-        let mut headers: Vec<(Cow<'static, str>, String)> = Vec::new();
-        let mut add = |name: &'static str, value| headers.push((name.into(), value));
-        add("content-type", content_type);
-        add("ratelimit-policy", policy(&name, rule));
-        let mut state = format!("{name};r={}", decision.remaining);
-        if let Some(wait) = wait {
-            let _ = write!(state, ";t={wait}");
-            add("retry-after", wait.to_string());
-        }
-        add("ratelimit", state);
+        let mut headers: Vec<Header> = vec![("content-type".into(), content_type)];
+        answer::denied(rule, decision, &mut |name, value| {
+            headers.push((name.into(), value));
+        });
         let own_headers = own.headers.into_iter();
         headers.extend(own_headers.map(|(name, value)| (name.into(), value)));
         Self {
             status: own.status,
             headers,
             body,
+            message: answer::detail(rule, decision),
             reason: format!("{}:{}", token(&rule.name), decision.tier.name()),
         }
     }
-}
 
-/// The rule's quota. Windows that are no whole number of seconds have no `w`,
-/// which the draft counts in seconds; nor has a calendar month, which is not
-/// always as long. `t` says when that ends.
-fn policy(name: &str, rule: &Rule) -> String {
-    let mut policy = format!("{name};q={}", rule.quota.limit);
-    let window = rule.quota.window.fixed().map_or(0, Micros::get);
-    if window > 0 && window.is_multiple_of(SECOND) {
-        let _ = write!(policy, ";w={}", window / SECOND);
-    }
-    policy
-}
-
-fn problem(rule: &str, status: u16) -> String {
-    serde_json::json!({
-        "type": PROBLEM,
-        "title": "Quota exceeded",
-        "status": status,
-        "violated-policies": [rule],
-    })
-    .to_string()
-}
-
-/// A structured-field string (RFC 9651): printable ASCII, quotes and backslashes
-/// escaped. Anything else in a rule's name shows as `?`.
-fn quoted(name: &str) -> String {
-    let mut out = String::from('"');
-    for c in name.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            ' '..='~' => out.push(c),
-            _ => out.push('?'),
+    /// The same for a gRPC client. Its body is its client's business, and the rule's
+    /// own status is HTTP's: neither means anything to a call.
+    #[must_use]
+    pub fn grpc(&self) -> GrpcRefusal {
+        let headers = self.headers.iter();
+        let headers = headers.filter(|(name, _)| name != "content-type");
+        GrpcRefusal {
+            headers: headers.cloned().collect(),
+            status: GRPC_RESOURCE_EXHAUSTED,
+            message: self.message.clone(),
         }
     }
-    out.push('"');
-    out
+}
+
+/// Whether a request of this `content-type` is a gRPC call.
+#[must_use]
+pub fn is_grpc(content_type: &[u8]) -> bool {
+    match content_type.strip_prefix(b"application/grpc") {
+        Some(rest) => matches!(rest.first(), None | Some(b'+' | b';')),
+        None => false,
+    }
 }
 
 /// A name fit for a log field: no spaces, nothing unprintable.

@@ -4,24 +4,26 @@
 //! gives it until there is nothing more. No call is made from in here, so no
 //! host can call back into a source that is busy.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use limiter::decision::{Decision, Verdict};
+use limiter::decision::Verdict;
 use limiter::edge::{Identity, Limiter, ReplyError, Settings};
 use limiter::request::Query;
 use limiter::ruleset::RuleSet;
 use limiter::time::{Micros, Timestamp};
 
+use crate::explain::Explain;
 use crate::metrics::{Metrics, Sink};
-use crate::refusal::Refusal;
 use crate::request::{Host, HostRequest, Wants};
 
 mod effect;
+mod response;
 #[cfg(test)]
 mod tests;
 
 pub use effect::{Effect, Outcome};
+use response::Waiting;
 
 /// The most requests that wait at once; one more is decided without waiting.
 const HELD_MAX: usize = 4_096;
@@ -40,6 +42,9 @@ pub struct Source {
     effects: VecDeque<Effect>,
     metrics: Metrics,
     away: bool,
+    explain: Explain,
+    /// Admitted requests whose responses matter.
+    waiting: BTreeMap<u32, Waiting>,
 }
 
 /// A request that waits.
@@ -69,20 +74,31 @@ impl Source {
             effects: VecDeque::new(),
             metrics: Metrics::default(),
             away: false,
+            explain: Explain::default(),
+            waiting: BTreeMap::new(),
         }
+    }
+
+    /// Tells these from now on why requests are decided as they are.
+    pub fn set_explain(&mut self, explain: Explain) {
+        self.explain = explain;
     }
 
     /// A request has arrived. `request` is the host's number for it.
     pub fn handle_request(&mut self, request: u32, host: &impl Host) -> Outcome {
         let Some(query) = self.resolve(host) else {
+            self.passed(request, || host.now());
             return Outcome::Pass;
         };
         let now = host.now();
         match self.decide(&query, now) {
-            Verdict::Pass | Verdict::Allow(_) => Outcome::Pass,
-            Verdict::Deny(decision) => {
-                refusal(&query, &decision).map_or(Outcome::Pass, Outcome::Refuse)
+            verdict @ (Verdict::Pass | Verdict::Allow(_)) => {
+                self.admitted(request, &query, &verdict, now);
+                Outcome::Pass
             }
+            Verdict::Deny(decision) => self
+                .refused(request, &decision, now)
+                .map_or(Outcome::Pass, Outcome::Refuse),
             Verdict::Hold { until } => {
                 self.held.push(Held {
                     request,
@@ -138,6 +154,7 @@ impl Source {
     /// A request has ended, whatever became of it.
     pub fn forget(&mut self, request: u32) {
         self.held.retain(|held| held.request != request);
+        self.unanswered(request);
     }
 
     /// The source is about to end: all it counted is due at once.
@@ -237,13 +254,16 @@ impl Source {
             match self.limiter.decide_held(&held.query, now, give_up) {
                 Verdict::Hold { .. } if !give_up => self.held.push(held),
                 Verdict::Deny(decision) => {
-                    let refusal = refusal(&held.query, &decision);
+                    let refusal = self.refused(request, &decision, now);
                     self.effects
                         .push_back(refusal.map_or(Effect::Resume { request }, |refusal| {
                             Effect::Refuse { request, refusal }
                         }));
                 }
-                _ => self.effects.push_back(Effect::Resume { request }),
+                verdict => {
+                    self.admitted(request, &held.query, &verdict, now);
+                    self.effects.push_back(Effect::Resume { request });
+                }
             }
         }
     }
@@ -288,12 +308,4 @@ impl Source {
             self.metrics.count_rule(rule, stats);
         }
     }
-}
-
-/// The answer to a denial; none for a decision that names no rule.
-fn refusal(query: &Query, decision: &Decision) -> Option<Refusal> {
-    query
-        .rules
-        .rule(decision.rule)
-        .map(|rule| Refusal::new(rule, decision))
 }

@@ -28,6 +28,10 @@ pub struct Over {
     pub debt: u64,
     /// Because sources do not ask at all.
     pub unasked: u64,
+    /// Because responses cost more than their requests had spent: if all that fit
+    /// are under way at once, and each costs the most. One exact limiter would have
+    /// admitted as much.
+    pub responses: u64,
 }
 
 /// What it costs to keep a limit, in parts of a million.
@@ -63,7 +67,19 @@ impl Over {
     ///   hits of its part of the tolerance, for what is admitted ahead. What a
     ///   source admits unasked of a key that it has not met is kept back by the
     ///   region, and adds nothing.
+    ///
+    /// Where the response says what a request costs, what all requests that can be
+    /// under way cost beyond what they spend as they come.
     pub fn of(rule: &Rule, fleet: Fleet) -> Self {
+        let kept = Self::as_they_come(rule, fleet);
+        let admitted = rule.quota.capacity().saturating_add(kept.hits());
+        let (upfront, most) = (rule.cost.most_upfront(), rule.cost.most());
+        let responses = mul_div(admitted, most.saturating_sub(upfront), upfront);
+        Self { responses, ..kept }
+    }
+
+    /// The same of what requests spend as they come.
+    pub fn as_they_come(rule: &Rule, fleet: Fleet) -> Self {
         let sources = u64::from(fleet.sources.max(1));
         let capacity = rule.quota.capacity();
         match (rule.scope, rule.consistency) {
@@ -81,7 +97,7 @@ impl Over {
                     Algorithm::SlidingWindow | Algorithm::TokenBucket => tolerance(rule),
                 },
                 debt: (tolerance(rule) / sources).saturating_mul(sources),
-                unasked: 0,
+                ..Self::default()
             },
         }
     }
@@ -91,6 +107,7 @@ impl Over {
         self.overbooked
             .saturating_add(self.debt)
             .saturating_add(self.unasked)
+            .saturating_add(self.responses)
     }
 }
 
@@ -219,6 +236,24 @@ mod tests {
     fn a_fixed_window_too_small_for_debts_is_kept_to_the_hit() {
         assert_eq!(over(100, Algorithm::FixedWindow, 20), Some(0));
         assert_eq!(over(1_000, Algorithm::FixedWindow, 20), Some(20));
+    }
+
+    #[test]
+    fn what_responses_cost_is_bounded_by_all_that_can_be_under_way() {
+        let rule = rule(100, Algorithm::FixedWindow).map(|mut rule| {
+            rule.cost = crate::rule::Cost::ResponseHeader {
+                name: "x-cost".into(),
+                max: 10,
+                upfront: 2,
+                default: 2,
+            };
+            rule
+        });
+        let over = rule.map(|rule| Over::of(&rule, fleet(20)));
+        assert_eq!(
+            over.map(|over| (over.responses, over.hits())),
+            Some((400, 400))
+        );
     }
 
     #[test]

@@ -112,6 +112,21 @@ impl Count {
         self.set_lacking(self.lacking().min(empty.max(lacking)));
     }
 
+    /// Takes back `hits` that were counted in window `window`: never more than it
+    /// holds, and nothing of a window that no longer matters. A token bucket, which
+    /// has no windows, gets them back now.
+    pub fn give_back(&mut self, quota: &Quota, window: WindowIndex, hits: u64, now: Timestamp) {
+        self.advance(quota, now);
+        if quota.algorithm == Algorithm::TokenBucket {
+            let back = u128::from(hits).saturating_mul(self.scale(quota, now));
+            self.set_lacking(self.lacking().saturating_sub(back));
+        } else if window.0 >= self.mark {
+            self.a = self.a.saturating_sub(hits);
+        } else if window.0 + 1 == self.mark {
+            self.b = self.b.saturating_sub(hits);
+        }
+    }
+
     /// The shortest wait after which `cost` would be allowed if nobody else
     /// came; none if it never is, being more than the capacity.
     pub fn retry_after(&self, quota: &Quota, cost: u64, now: Timestamp) -> Option<Micros> {

@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod address;
+pub mod answer;
 pub mod bound;
 mod cold;
 pub mod count;

@@ -53,6 +53,7 @@ pub struct RuleSet {
     rules: Vec<Compiled>,
     ids: HashMap<RuleId, usize, RandomState>,
     index: Index,
+    sees_responses: bool,
 }
 
 impl RuleSet {
@@ -83,6 +84,7 @@ impl RuleSet {
             revision,
             trusted_proxies,
             index: Index::new(&rules_compiled),
+            sees_responses: rules_compiled.iter().any(|one| one.rule.sees_responses()),
             domain,
             seed,
             rules: rules_compiled,
@@ -100,6 +102,7 @@ impl RuleSet {
             rules: Vec::new(),
             ids: HashMap::with_hasher(hash_state()),
             index: Index::default(),
+            sees_responses: false,
         }
     }
 
@@ -126,6 +129,11 @@ impl RuleSet {
     /// Whether there are none.
     pub const fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// Whether any rule has anything to do with the response to an allowed request.
+    pub const fn sees_responses(&self) -> bool {
+        self.sees_responses
     }
 
     /// The rule at this place.
@@ -169,19 +177,22 @@ impl RuleSet {
     /// for every part of its key. A request without the header, cookie, query
     /// parameter, path segment or address that a rule counts per is not that
     /// rule's business; one that has it empty is counted under the empty
-    /// value. Allocates only if more than four rules apply.
+    /// value. Nor is a request that costs it nothing. Allocates only if more than
+    /// four rules apply.
     pub fn resolve(self: &Arc<Self>, request: &impl Request) -> Query {
         let mut hits = SmallVec::new();
         let sorted = self.index.candidates(request, |place| {
             if let Some(compiled) = self.rules.get(place)
                 && let Some(key) = compiled.key_for(request)
             {
-                let cost = compiled.rule.cost;
-                hits.push(Hit {
-                    rule: place,
-                    key,
-                    cost,
-                });
+                let cost = compiled.rule.cost.of_request(request);
+                if cost > 0 {
+                    hits.push(Hit {
+                        rule: place,
+                        key,
+                        cost,
+                    });
+                }
             }
         });
         if !sorted {

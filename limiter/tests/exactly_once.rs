@@ -11,9 +11,10 @@ mod common;
 use common::{Region, SEEDS, at, query, rule, rules, settings, source};
 use limiter::{
     decision::Verdict,
-    edge::{Limiter, Outgoing},
+    edge::{Answered, Limiter, Open, Outgoing},
     quota::Algorithm,
     request::Query,
+    rule::{Cost, StatusMatch},
 };
 use proptest::{collection::vec, prelude::*};
 use prost::Message;
@@ -21,20 +22,42 @@ use prost::Message;
 /// What happens next. Numbers pick one of what there is.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Request { source: usize, key: usize },
-    Wait { ms: u64 },
-    Arrive { which: usize, again: bool },
-    LoseMessage { which: usize },
-    Answer { which: usize },
-    LoseReply { which: usize },
+    Request {
+        source: usize,
+        key: usize,
+    },
+    /// A response comes: what it costs, 0 for a failure.
+    Respond {
+        which: usize,
+        cost: u64,
+    },
+    Wait {
+        ms: u64,
+    },
+    Arrive {
+        which: usize,
+        again: bool,
+    },
+    LoseMessage {
+        which: usize,
+    },
+    Answer {
+        which: usize,
+    },
+    LoseReply {
+        which: usize,
+    },
     Snapshot,
-    Crash { lost: usize },
+    Crash {
+        lost: usize,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
     let pick = || 0..1_000_usize;
     prop_oneof![
         6 => (pick(), pick()).prop_map(|(source, key)| Step::Request { source, key }),
+        3 => (pick(), 0..5_u64).prop_map(|(which, cost)| Step::Respond { which, cost }),
         3 => (0..1_500_u64).prop_map(|ms| Step::Wait { ms }),
         4 => (pick(), any::<bool>()).prop_map(|(which, again)| Step::Arrive { which, again }),
         1 => pick().prop_map(|which| Step::LoseMessage { which }),
@@ -63,12 +86,39 @@ struct World {
     durable: usize,
     snapshot: Vec<(u64, Vec<Vec<u8>>)>,
     now_ms: u64,
+    /// Hits that were admitted and have not been given back.
     admitted: u64,
+    /// Requests that have no response yet, and at which source they are.
+    open: Vec<(usize, Open)>,
 }
+
+/// A response that says what it has cost; a failure if that is nothing.
+struct Response(u64);
+
+impl Answered for Response {
+    fn status(&self) -> u16 {
+        if self.0 == 0 { 500 } else { 200 }
+    }
+
+    fn header(&self, _name: &str) -> Option<Vec<u8>> {
+        Some(self.0.to_string().into_bytes())
+    }
+}
+
+/// What a request spends before its response has come.
+const UPFRONT: u64 = 2;
 
 impl World {
     fn new() -> Self {
-        let rules = rules(1, vec![rule(1_000_000, 60_000, Algorithm::SlidingWindow)]);
+        let mut rule = rule(1_000_000, 60_000, Algorithm::SlidingWindow);
+        rule.refund = vec![StatusMatch::Class(5)];
+        rule.cost = Cost::ResponseHeader {
+            name: "x-cost".into(),
+            max: 100,
+            upfront: UPFRONT,
+            default: UPFRONT,
+        };
+        let rules = rules(1, vec![rule]);
         let region = Region::new(&rules, SEEDS);
         Self {
             durable: region.log.0.len(),
@@ -82,12 +132,14 @@ impl World {
             replies: Vec::new(),
             now_ms: 0,
             admitted: 0,
+            open: Vec::new(),
         }
     }
 
     fn take(&mut self, step: Step) {
         match step {
             Step::Request { source, key } => self.request(source % 3, key % 4),
+            Step::Respond { which, cost } => self.respond(which, cost),
             Step::Wait { ms } => self.now_ms += ms,
             Step::Arrive { which, again } => self.arrive(which, again),
             Step::LoseMessage { which } => drop(pick(&mut self.messages, which)),
@@ -110,7 +162,25 @@ impl World {
             Verdict::Hold { .. } => limiter.decide_held(&self.queries[key], at(self.now_ms), true),
             decided => decided,
         };
-        self.admitted += u64::from(matches!(verdict, Verdict::Allow(_)));
+        if matches!(verdict, Verdict::Allow(_)) {
+            self.admitted += UPFRONT;
+            let open = limiter.open(&self.queries[key], at(self.now_ms)).unwrap();
+            self.open.push((source, open));
+        }
+    }
+
+    fn respond(&mut self, which: usize, cost: u64) {
+        let Some((source, open)) = pick(&mut self.open, which) else {
+            return;
+        };
+        self.sources[source].close(&open, &Response(cost), at(self.now_ms));
+        self.admitted = self.admitted - UPFRONT + cost;
+    }
+
+    /// Hits in the books that have not been given back.
+    fn hits(&self) -> u64 {
+        let returned = self.region.ledger.returned_by_rule();
+        self.region.hits() - returned.iter().map(|(_, hits)| hits).sum::<u64>()
     }
 
     fn arrive(&mut self, which: usize, again: bool) {
@@ -192,10 +262,10 @@ proptest! {
             world.take(step);
         }
         world.settle();
-        prop_assert_eq!(world.region.hits(), world.admitted);
+        prop_assert_eq!(world.hits(), world.admitted);
         let kept = world.region.log.0.len();
         world.region.restart(&[], kept);
-        prop_assert_eq!(world.region.hits(), world.admitted, "from the log alone");
+        prop_assert_eq!(world.hits(), world.admitted, "from the log alone");
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) enum Purpose {
     Identity,
     /// The settings of a swarm's run.
     Swarm,
+    /// What services answer, and when.
+    Responses,
 }
 
 /// One stream.

@@ -6,6 +6,7 @@
 
 use limiter::{
     decision::{Decision, Tier, Verdict},
+    edge::Open,
     ledger::Ledger,
     request::Query,
     rule::Consistency,
@@ -16,6 +17,7 @@ use prost::Message;
 
 use crate::{
     region::{Reply, Synced},
+    response::Response,
     setup::Setup,
 };
 
@@ -117,6 +119,36 @@ impl Checkers {
                 }
             }
             Verdict::Allow(_) | Verdict::Deny(_) | Verdict::Pass => {}
+        }
+    }
+
+    /// A request was admitted, and this is what its source keeps of it until its
+    /// response comes.
+    pub(crate) fn opened(&mut self, query: &Query, open: Option<&Open>) {
+        self.tally.opened(query, open);
+    }
+
+    /// The response has come to a request that was admitted at `at`.
+    pub(crate) fn responded(
+        &mut self,
+        query: &Query,
+        open: &Open,
+        response: &Response,
+        at: Timestamp,
+        now: Timestamp,
+    ) {
+        for kept in open.hits() {
+            let hit = query.hits.iter().find(|hit| hit.key == kept.key);
+            let rule = hit.and_then(|hit| query.rules.rule(hit.rule));
+            let (Some(hit), Some(rule)) = (hit, rule) else {
+                self.violated(now, "a response was waited for under no rule");
+                continue;
+            };
+            let cost = response.cost(rule, hit.cost);
+            self.tally.settle(rule, hit.cost, cost);
+            if let Some(windows) = &mut self.windows {
+                windows.settled(rule, hit, cost, at, now);
+            }
         }
     }
 

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 
 use limiter::{count::Count, key::CounterKey, request::Query, time::Timestamp};
 
+use crate::response::Response;
+
 /// One count a counter, and nobody to share it with.
 #[derive(Default)]
 pub(crate) struct Exact {
@@ -30,6 +32,26 @@ impl Exact {
             self.count(query, now);
         }
         allowed
+    }
+
+    /// The response to a request that was admitted at `at` has come.
+    pub(crate) fn settle(
+        &mut self,
+        query: &Query,
+        at: Timestamp,
+        response: &Response,
+        now: Timestamp,
+    ) {
+        for hit in &query.hits {
+            let Some(rule) = query.rules.rule(hit.rule) else {
+                continue;
+            };
+            let count = self.counts.entry(hit.key).or_default();
+            let cost = response.cost(rule, hit.cost);
+            let window = rule.quota.window.index(at);
+            count.give_back(&rule.quota, window, hit.cost.saturating_sub(cost), now);
+            count.add(&rule.quota, cost.saturating_sub(hit.cost), now);
+        }
     }
 
     fn count(&mut self, query: &Query, now: Timestamp) {

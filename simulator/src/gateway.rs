@@ -173,6 +173,7 @@ impl Gateway {
             flush_interval: Micros::from_secs(1),
             changes: Vec::new(),
             rebirths: Vec::new(),
+            responses: None,
         })
     }
 }

@@ -27,6 +27,7 @@ mod plan;
 mod queue;
 mod region;
 mod report;
+mod response;
 mod run;
 pub mod scenario;
 mod setup;

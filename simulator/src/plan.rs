@@ -12,7 +12,11 @@ use limiter::{
     window::Window,
 };
 
-use crate::scenario::{AlgorithmSpec, RuleSpec, Traffic};
+use crate::{
+    response::Manner,
+    scenario::{AlgorithmSpec, ResponsesSpec, RuleSpec, Traffic},
+    setup::millis,
+};
 
 /// The header that every simulated request carries its key in.
 pub(crate) const HEADER: &str = "x-key";
@@ -97,6 +101,17 @@ impl RuleSpec {
         rule.tolerance_ppm = self.tolerance_ppm.unwrap_or(rule.tolerance_ppm);
         rule.hold = self.hold_ms.map_or(rule.hold, Micros::from_millis);
         Some(rule)
+    }
+}
+
+impl ResponsesSpec {
+    /// How services answer.
+    pub(crate) fn manner(&self) -> Manner {
+        Manner {
+            within: millis(self.within_ms),
+            failing: self.failing,
+            cost_max: self.cost_max,
+        }
     }
 }
 

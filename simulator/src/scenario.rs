@@ -34,6 +34,9 @@ pub struct Scenario {
     pub seed: u64,
     /// The requests.
     pub traffic: Traffic,
+    /// What services answer, if the rule cares.
+    #[serde(default)]
+    pub responses: Option<ResponsesSpec>,
     /// What goes wrong.
     #[serde(default)]
     pub faults: Vec<Fault>,
@@ -71,6 +74,21 @@ pub struct RuleSpec {
     /// How long a request may wait.
     #[serde(default)]
     pub hold_ms: Option<u64>,
+}
+
+/// What services answer. Requests that fail are given back; what others cost in all
+/// is drawn evenly from nothing to the most.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResponsesSpec {
+    /// The longest that an answer takes.
+    pub within_ms: f64,
+    /// Share of requests that fail.
+    #[serde(default)]
+    pub failing: f64,
+    /// The most that a request costs; 0: what it has spent as it came.
+    #[serde(default)]
+    pub cost_max: u64,
 }
 
 /// How a rule counts.

@@ -9,7 +9,8 @@ use limiter::{
 
 use crate::{
     network::{Faults, Path},
-    scenario::{Fault, Scenario, Traffic},
+    response::Manner,
+    scenario::{Fault, ResponsesSpec, Scenario, Traffic},
 };
 
 /// When every run begins: an instant that no window is aligned to.
@@ -43,6 +44,8 @@ pub(crate) struct Setup {
     pub(crate) changes: Vec<(Timestamp, Vec<Rule>)>,
     /// Sources that die and are born again.
     pub(crate) rebirths: Vec<(Timestamp, usize)>,
+    /// How services answer; none: no rule cares.
+    pub(crate) responses: Option<Manner>,
 }
 
 impl Setup {
@@ -71,7 +74,11 @@ impl Setup {
             flush_interval: Micros::from_secs(1),
             changes: Vec::new(),
             rebirths: Vec::new(),
+            responses: scenario.responses.as_ref().map(ResponsesSpec::manner),
         };
+        if let Some(manner) = setup.responses {
+            setup.rules.iter_mut().for_each(|rule| manner.heed(rule));
+        }
         for fault in &scenario.faults {
             setup.fault(fault);
         }

@@ -9,7 +9,7 @@ use limiter::{
     time::Timestamp,
 };
 
-use crate::{chance::Chance, plan::Plan, setup::Setup};
+use crate::{chance::Chance, plan::Plan, response::Response, setup::Setup};
 
 /// A wake-up that is not wanted.
 const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
@@ -21,6 +21,8 @@ pub(crate) struct Source {
     pub(crate) held: Vec<Held>,
     /// The earliest wake-up that is in the queue.
     pub(crate) wake: Option<Timestamp>,
+    /// Which of its lives: what a life had under way ends with it.
+    pub(crate) life: u64,
     /// Messages that have neither been answered nor given up.
     under_way: BTreeSet<u64>,
     skew: i64,
@@ -36,6 +38,8 @@ pub(crate) struct Held {
     pub(crate) key: usize,
     /// When its patience ends.
     pub(crate) until: Timestamp,
+    /// What it will be answered, if it is admitted and a rule cares.
+    pub(crate) response: Option<Response>,
 }
 
 impl Source {
@@ -53,6 +57,7 @@ impl Source {
             pop,
             held: Vec::new(),
             wake: None,
+            life: 0,
             under_way: BTreeSet::new(),
             skew: setup.skews.get(pop).copied().unwrap_or_default(),
             tickets: 0,
@@ -62,6 +67,7 @@ impl Source {
     /// Forgets everything, and begins a new life.
     pub(crate) fn rebirth(&mut self, now: Timestamp, setup: &Setup, plan: &Plan) {
         self.limiter = limiter(self.number, self.pop, self.seeds, now, setup, plan);
+        self.life += 1;
         self.held.clear();
         self.under_way.clear();
     }
@@ -77,12 +83,18 @@ impl Source {
     }
 
     /// Holds a request back. Returns its ticket.
-    pub(crate) fn hold(&mut self, key: usize, until: Timestamp) -> Held {
+    pub(crate) fn hold(
+        &mut self,
+        key: usize,
+        response: Option<Response>,
+        until: Timestamp,
+    ) -> Held {
         self.tickets += 1;
         let held = Held {
             ticket: self.tickets,
             key,
             until,
+            response,
         };
         self.held.push(held);
         held

@@ -2,7 +2,7 @@
 
 use limiter::{
     quota::{Algorithm, Quota},
-    rule::{Action, Consistency, KeyPart, Rule, Scope},
+    rule::{Action, Consistency, Cost, KeyPart, Rule, Scope},
     time::Micros,
     window::Window,
 };
@@ -12,6 +12,7 @@ use crate::{
     chance::{Chance, Purpose},
     network::{Faults, Path},
     plan::{HEADER, Plan},
+    response::Manner,
     scenario::{Fault, Traffic},
     setup::{Setup, seconds},
     world::World,
@@ -80,11 +81,13 @@ fn draw(seed: u64, requests: u64) -> Setup {
         flush_interval: Micros::from_millis(chance.one_of(&[200, 1_000, 3_000])),
         changes: Vec::new(),
         rebirths: Vec::new(),
+        responses: None,
     };
     changes(&mut chance, &mut setup, duration_s);
     for fault in faults(&mut chance, pops, duration_s) {
         setup.fault(&fault);
     }
+    responses(&mut chance, &mut setup);
     setup
 }
 
@@ -98,7 +101,7 @@ fn changes(chance: &mut Chance, setup: &mut Setup, duration_s: f64) {
                 .one_of(&[1, 20, 500, 5_000])
                 .try_into()
                 .unwrap_or(rule.quota.limit);
-            rule.cost = rule.cost.min(rule.quota.capacity());
+            afford(rule);
         }
         setup.changes.push((at, rules));
     }
@@ -107,6 +110,41 @@ fn changes(chance: &mut Chance, setup: &mut Setup, duration_s: f64) {
         let at = setup.start.after(seconds(chance.unit() * duration_s));
         let source = chance.place(setup.sources());
         setup.rebirths.push((at, source));
+    }
+}
+
+/// A rule's cost is never more than it could ever admit.
+fn afford(rule: &mut Rule) {
+    let capacity = rule.quota.capacity();
+    match &mut rule.cost {
+        Cost::Fixed(cost) | Cost::ResponseHeader { upfront: cost, .. } => {
+            *cost = capacity.min(*cost)
+        }
+        Cost::RequestHeader { max, .. } => *max = capacity.min(*max),
+    }
+}
+
+/// Services whose answers some rules heed, now and then.
+fn responses(chance: &mut Chance, setup: &mut Setup) {
+    if !chance.hits(0.4) {
+        return;
+    }
+    let manner = Manner {
+        within: Micros::from_millis(chance.one_of(&[1, 20, 500, 5_000, 90_000])),
+        failing: chance.one_of(&[0.0, 0.1, 0.5, 1.0]),
+        cost_max: chance.one_of(&[0, 0, 1, 5, 60]),
+    };
+    setup.responses = Some(manner);
+    let later = setup.changes.iter_mut().map(|(_, rules)| rules);
+    let mut revisions: Vec<_> = std::iter::once(&mut setup.rules).chain(later).collect();
+    let rules = revisions.first().map_or(0, |rules| rules.len());
+    for place in (0..rules).filter(|_| chance.hits(0.7)) {
+        for rule in revisions
+            .iter_mut()
+            .filter_map(|rules| rules.get_mut(place))
+        {
+            manner.heed(rule);
+        }
     }
 }
 
@@ -149,7 +187,7 @@ fn rule(chance: &mut Chance, place: usize) -> Option<Rule> {
     if chance.hits(0.1) {
         rule.penalty = Micros::from_millis(chance.one_of(&[100, 5_000]));
     }
-    rule.cost = chance.one_of(&[1, 1, 1, 2, 5]).min(quota.capacity());
+    rule.cost = chance.one_of(&[1, 1, 1, 2, 5]).min(quota.capacity()).into();
     rule.tolerance_ppm = chance.one_of(&[0, 20_000, 20_000, 100_000]);
     rule.hold = Micros::from_millis(chance.one_of(&[0, 5, 5, 50]));
     Some(rule)

@@ -6,6 +6,7 @@
 use std::{iter::Peekable, rc::Rc};
 
 use limiter::{
+    edge::Open,
     key::PARTITIONS,
     ledger::Ledger,
     time::{Micros, Timestamp},
@@ -20,6 +21,7 @@ use crate::{
     plan::Plan,
     queue::Queue,
     region::{Region, Reply},
+    response::Response,
     setup::Setup,
     source::Source,
 };
@@ -50,6 +52,7 @@ pub(crate) struct World<'a> {
     network: Network,
     exact: Exact,
     checkers: Checkers,
+    responses: Chance,
 }
 
 /// What can happen, other than a request.
@@ -84,6 +87,25 @@ enum Event {
     Rebirth { source: usize },
     /// The region writes itself down.
     Snapshot { every: Micros },
+    /// The response to a request that a source has admitted.
+    Respond(Box<Responding>),
+    /// The same, to a request that one central limiter has.
+    RespondExactly {
+        key: usize,
+        at: Timestamp,
+        response: Response,
+    },
+}
+
+/// A response on its way.
+struct Responding {
+    source: usize,
+    life: u64,
+    key: usize,
+    /// When its request was admitted.
+    at: Timestamp,
+    open: Open,
+    response: Response,
 }
 
 /// A message on its way to the region.
@@ -109,6 +131,7 @@ impl<'a> World<'a> {
             network: Network::new(setup),
             exact: Exact::default(),
             checkers: Checkers::new(setup),
+            responses: Chance::new(setup.seed, Purpose::Responses),
             setup,
             plan,
         };
@@ -183,6 +206,11 @@ impl<'a> World<'a> {
             Event::Change { place } => self.change(place),
             Event::Rebirth { source } => self.rebirth(source),
             Event::Snapshot { every } => self.snapshot(every),
+            Event::Respond(responding) => self.respond(&responding),
+            Event::RespondExactly { key, at, response } => {
+                let query = &self.plan.queries[key];
+                self.exact.settle(query, at, &response, self.now);
+            }
         }
     }
 

@@ -86,6 +86,15 @@ fn limits_that_are_short_or_small_are_kept_as_well() {
     }
 }
 
+/// Requests that fail are given back, and others cost what their responses say: the
+/// fleet admits about what one limiter would that is told the same.
+#[test]
+fn a_fleet_that_heeds_responses_admits_about_what_one_limiter_does() {
+    let outcome = run(&case("responses.json"), &Options::default());
+    assert_eq!(outcome.exit_code, 0, "{}", outcome.text);
+    assert!(outcome.text.contains("refunds"), "{}", outcome.text);
+}
+
 #[test]
 fn a_bound_that_is_misspelt_is_an_error_with_its_line() {
     let outcome = altered("accuracy.json", "\"error_max\"", "\"eror_max\"");

@@ -140,7 +140,7 @@ fn connection_manager(setup: &Setup, filters: &[Value], folder: &Path) -> Value 
             "stream_idle_timeout": "5s",
             "request_timeout": "5s",
             "max_request_headers_kb": 96,
-            "access_log": access_log(folder),
+            "access_log": access_logs(setup, folder),
             "http_filters": filters,
             "route_config": { "virtual_hosts": [{
                 "name": "all", "domains": ["*"], "routes": [route(setup)],
@@ -160,10 +160,34 @@ fn route(setup: &Setup) -> Value {
     }
 }
 
+/// What is logged of requests: those refused, and where the filter says why requests
+/// are decided as they are, each.
+fn access_logs(setup: &Setup, folder: &Path) -> Value {
+    let explains =
+        matches!(&setup.filter, Filter::Wasm { config, .. } if config.contains("explain_log"));
+    let logs = [
+        Some(access_log(folder)),
+        explains.then(|| explain_log(folder)),
+    ];
+    logs.into_iter().flatten().collect()
+}
+
+fn explain_log(folder: &Path) -> Value {
+    json!({
+        "name": "envoy.access_loggers.file",
+        "typed_config": {
+            "@type": "type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog",
+            "path": folder.join("explain.log"),
+            "log_format": { "text_format_source": { "inline_string":
+                "%RESPONSE_CODE% %FILTER_STATE(wasm.weir.explain:PLAIN)%\n" } },
+        },
+    })
+}
+
 /// One line a refused request: the status, and what the filter said of it in both
 /// ways that it has.
 fn access_log(folder: &Path) -> Value {
-    json!([{
+    json!({
         "name": "envoy.access_loggers.file",
         "filter": { "status_code_filter": { "comparison": {
             "op": "GE", "value": { "default_value": 400, "runtime_key": "none" } } } },
@@ -173,7 +197,7 @@ fn access_log(folder: &Path) -> Value {
             "log_format": { "text_format_source": { "inline_string":
                 "%RESPONSE_CODE% %FILTER_STATE(wasm.weir.decision:PLAIN)% %RESPONSE_CODE_DETAILS% %REQ(:PATH)%\n" } },
         },
-    }])
+    })
 }
 
 fn http_filter(filter: &Filter) -> Option<Value> {

@@ -84,7 +84,7 @@ impl Flusher {
                 window: 0,
                 keys: column(keys).into(),
                 hits: vec![1; keys.len()],
-                leaked: Vec::new(),
+                ..CountGroup::default()
             }],
         })
     }

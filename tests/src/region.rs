@@ -153,7 +153,18 @@ impl Region {
             .sum()
     }
 
-    /// Of those, hits that sources said had leaked.
+    /// Of those, hits that were given back.
+    #[must_use]
+    pub fn returned(&self) -> u64 {
+        lock(&self.state)
+            .ledger
+            .returned_by_rule()
+            .iter()
+            .map(|(_, hits)| hits)
+            .sum()
+    }
+
+    /// Of the hits in the books, those that sources said had leaked.
     #[must_use]
     pub fn leaked(&self) -> u64 {
         lock(&self.state)

@@ -5,14 +5,14 @@ use std::{fmt::Write, path::Path, sync::Arc};
 use limiter::{
     key::HashSeed,
     request::Request,
-    rule::{Condition, Expect, KeyPart, Rule},
+    rule::{Condition, Cost, Expect, KeyPart, Rule},
     ruleset::{Explained, RuleSet, Unmet},
 };
 use serde::Serialize;
 
 use super::{
     check::Format,
-    conditions,
+    conditions, cost,
     described::Described,
     diagnostic::Problems,
     file::{RuleFile, whole},
@@ -45,7 +45,11 @@ struct RuleExplanation {
     /// The counter's name, as on the wire and on disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     counter: Option<String>,
+    /// What it spends as it comes.
     cost: u64,
+    /// What its response changes of that.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    then: Vec<String>,
     limit: Limit,
     window: String,
     algorithm: &'static str,
@@ -95,9 +99,12 @@ pub(super) fn say(file: &str, rules: &Arc<RuleSet>, request: &Described, format:
 }
 
 fn one(rule: &Rule, explained: Explained, request: &Described) -> RuleExplanation {
-    let (counter, values, unmet) = match explained {
-        Explained::Applies { key, values } => (Some(format!("{key:?}")), values, None),
-        Explained::Not(unmet) => (None, Vec::new(), Some(why(&unmet, request))),
+    let (counter, cost, values, unmet) = match explained {
+        Explained::Applies { key, cost, values } => (Some(format!("{key:?}")), cost, values, None),
+        Explained::Not(unmet) => {
+            let cost = rule.cost.most_upfront();
+            (None, cost, Vec::new(), Some(why(&unmet, request)))
+        }
     };
     let key = rule.key.iter().zip(values).map(|(part, value)| Value {
         part: key::Written(part).to_string(),
@@ -109,7 +116,8 @@ fn one(rule: &Rule, explained: Explained, request: &Described) -> RuleExplanatio
         applies: counter.is_some(),
         key: key.collect(),
         counter,
-        cost: rule.cost,
+        cost,
+        then: then(rule),
         limit: Limit::of(rule),
         window: Per(rule.quota.window).to_string(),
         algorithm: words::name(words::ALGORITHM, &rule.quota.algorithm),
@@ -130,7 +138,25 @@ fn why(unmet: &Unmet, request: &Described) -> String {
         }
         Unmet::Unlimited => "it would apply, and is unlimited".into(),
         Unmet::Key(part) => format!("there is no {} to count per", part_name(part)),
+        Unmet::Cost => "it costs nothing".into(),
     }
+}
+
+/// What the response to an allowed request changes of what it has spent.
+fn then(rule: &Rule) -> Vec<String> {
+    let cost = match &rule.cost {
+        Cost::ResponseHeader {
+            name, max, default, ..
+        } => Some(format!(
+            "spends what response header {name} says in place of that, at most {max}, else {default}"
+        )),
+        Cost::Fixed(_) | Cost::RequestHeader { .. } => None,
+    };
+    let refund = (!rule.refund.is_empty()).then(|| {
+        let statuses = cost::statuses(&rule.refund).join(", ");
+        format!("spends nothing if the status is {statuses}")
+    });
+    cost.into_iter().chain(refund).collect()
 }
 
 fn part_name(part: &KeyPart) -> String {
@@ -226,6 +252,9 @@ fn applied(out: &mut String, rule: &RuleExplanation) {
         "    spends {} of {} per {}, {}{shadow}",
         rule.cost, rule.limit, rule.window, rule.algorithm
     );
+    for then in &rule.then {
+        let _ = writeln!(out, "    then {then}");
+    }
     for Value { part, value } in &rule.key {
         let value = value
             .as_ref()

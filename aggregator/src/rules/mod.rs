@@ -26,7 +26,13 @@
 //! | `penalty` | 0s |
 //! | `commit` | `durable` |
 //! | `response` | 429 and a problem document |
+//! | `refund` | none: what is spent stays so |
+//! | `ratelimit_headers` | `draft`, when denied |
 //! | `tiers`, `per_tier` | the rule is the same for everybody |
+//!
+//! A `cost` is a number, `{ header: x-cost, max: 100, default: 1 }` of the request, or
+//! `{ response_header: x-cost, max: 100, upfront: 1, default: 1 }`. What is no number
+//! costs the default, and more than `max` costs `max`.
 //!
 //! In a `match` everything must hold. `any` is a list of matches of which one must
 //! hold, `not` one of which none may, `all` one of which each must.
@@ -39,6 +45,7 @@ mod attributes;
 mod check;
 mod compile;
 mod conditions;
+mod cost;
 mod described;
 mod diagnostic;
 mod diff;
@@ -65,6 +72,7 @@ mod tests;
 
 pub use check::{Format, check};
 pub use compile::{CompileError, Compiled, compile};
+pub use cost::CostSaid;
 pub use described::{Described, DescribedError};
 pub use diagnostic::{Diagnostic, Place, Problems};
 pub use diff::{Difference, diff};

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{
     conditions,
+    cost::{self, CostSaid},
     file::RuleFile,
     key,
     numbers::{Per, Percent, Written},
@@ -60,8 +61,11 @@ pub struct RuleReport {
     /// What a full token bucket holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u64>,
-    /// Hits that one request spends.
-    pub cost: u64,
+    /// What one request spends.
+    pub cost: CostSaid,
+    /// Statuses of a response for which its request has spent nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refund: Vec<String>,
     /// Whether a denied request spends, too.
     pub count_denied: bool,
     /// Among whom the limit is shared.
@@ -87,6 +91,8 @@ pub struct RuleReport {
     /// What a denied client is answered, if the rule says so itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<String>,
+    /// Which headers tell a client of its quota, and when.
+    pub ratelimit_headers: String,
     /// The most that is admitted of one key in one window.
     pub bound: Bound,
     /// Questions to the region per hundred requests for a key whose traffic is
@@ -157,7 +163,7 @@ impl RuleReport {
     /// Puts a rule in words.
     pub fn of(rule: &Rule, fleet: Fleet) -> Self {
         let quota = &rule.quota;
-        let cost = Cost::of(rule, fleet, AT_THE_LIMIT);
+        let asking = Cost::of(rule, fleet, AT_THE_LIMIT);
         Self {
             name: rule.name.clone(),
             tier: rule.tier.clone(),
@@ -172,7 +178,8 @@ impl RuleReport {
             window: Per(quota.window).to_string(),
             algorithm: words::name(words::ALGORITHM, &quota.algorithm),
             burst: (quota.algorithm == Algorithm::TokenBucket).then(|| quota.capacity()),
-            cost: rule.cost,
+            cost: CostSaid::of(&rule.cost),
+            refund: cost::statuses(&rule.refund),
             count_denied: rule.count_denied,
             scope: words::name(words::SCOPE, &rule.scope),
             consistency: words::name(words::CONSISTENCY, &rule.consistency),
@@ -185,9 +192,10 @@ impl RuleReport {
             penalty: Written(rule.penalty).to_string(),
             commit: words::name(words::COMMIT, &rule.commit),
             response: rule.response.as_ref().map(response::words),
+            ratelimit_headers: cost::headers_said(rule.quota_headers),
             bound: Bound::of(rule, fleet),
-            asks_percent: percent(cost.asks_ppm),
-            held_percent: percent(cost.held_ppm),
+            asks_percent: percent(asking.asks_ppm),
+            held_percent: percent(asking.held_ppm),
         }
     }
 }

@@ -10,7 +10,7 @@ use limiter::{
 };
 
 use super::{
-    at::At, conditions, fields::Fields, key, numbers, response, tiers, tiers::Tier, words,
+    at::At, conditions, cost, fields::Fields, key, numbers, response, tiers, tiers::Tier, words,
 };
 
 pub(super) const FIELDS: &[&str] = &[
@@ -33,6 +33,8 @@ pub(super) const FIELDS: &[&str] = &[
     "penalty",
     "commit",
     "response",
+    "refund",
+    "ratelimit_headers",
     "per_tier",
 ];
 
@@ -50,6 +52,8 @@ pub(super) const TIER_FIELDS: &[&str] = &[
     "action",
     "penalty",
     "response",
+    "refund",
+    "ratelimit_headers",
 ];
 
 /// The word for no limit at all.
@@ -113,7 +117,9 @@ fn limited(fields: &Fields<'_>, plain: Rule) -> Option<Rule> {
     };
     let rule = enforcement(fields, defaults);
     quota?;
-    fits(fields, &rule)?;
+    if let Some(at) = fields.get("cost").filter(|_| is_limited) {
+        cost::fits(&at, &rule.cost, rule.quota.capacity())?;
+    }
     Some(rule)
 }
 
@@ -187,7 +193,9 @@ fn enforcement(fields: &Fields<'_>, rule: Rule) -> Rule {
     let bool = |name, default| fields.or(name, default, |at| words::read(at, words::BOOL));
     let zero = Micros::ZERO;
     Rule {
-        cost: fields.or("cost", rule.cost, cost),
+        cost: fields.or("cost", rule.cost, cost::read),
+        refund: fields.or("refund", rule.refund, cost::refund),
+        quota_headers: fields.or("ratelimit_headers", rule.quota_headers, cost::headers),
         count_denied: bool("count_denied", rule.count_denied),
         scope: fields.or("scope", rule.scope, |at| words::read(at, words::SCOPE)),
         consistency: fields.or("consistency", rule.consistency, |at| {
@@ -207,13 +215,6 @@ fn enforcement(fields: &Fields<'_>, rule: Rule) -> Rule {
     }
 }
 
-fn cost(at: &At<'_>) -> Option<u64> {
-    match at.node.is_map() {
-        true => at.refuse("a cost read from the request or response is not supported yet"),
-        false => numbers::hits(at, 1),
-    }
-}
-
 fn on_failure(at: &At<'_>) -> Option<OnFailure> {
     let word = |at: &At<'_>| words::read(at, words::FALLBACK);
     if !at.node.is_map() {
@@ -228,16 +229,4 @@ fn on_failure(at: &At<'_>) -> Option<OnFailure> {
         no_lease: fields.or("no_lease", Fallback::default(), word),
         lease_expired: fields.or("lease_expired", Fallback::default(), word),
     })
-}
-
-/// A cost that no request could ever pay is a slip of the pen.
-fn fits(fields: &Fields<'_>, rule: &Rule) -> Option<()> {
-    let capacity = rule.quota.capacity();
-    match fields.get("cost") {
-        Some(at) if rule.cost > capacity => at.refuse(format_args!(
-            "expected at most {capacity}, the most the rule ever allows at once, got {}",
-            rule.cost
-        )),
-        _ => Some(()),
-    }
 }

@@ -1,6 +1,9 @@
 //! Rules as a table.
 
-use super::report::{Limit, RuleReport, RulesReport};
+use super::{
+    cost::CostSaid,
+    report::{Limit, RuleReport, RulesReport},
+};
 
 /// A column: its heading, and what stands in it.
 type Column = (&'static str, Cell);
@@ -92,11 +95,16 @@ fn limit(rule: &RuleReport) -> String {
     if let Limit::None(word) = rule.limit {
         return word.into();
     }
-    let cost = match rule.cost {
-        1 => String::new(),
-        cost => format!(", {cost} each"),
+    let cost = match &rule.cost {
+        CostSaid::Hits(1) => String::new(),
+        CostSaid::Hits(cost) => format!(", {cost} each"),
+        CostSaid::Words(words) => format!(", {words}"),
     };
-    format!("{}/{}{cost}", rule.limit, rule.window)
+    let refund = match &*rule.refund {
+        [] => String::new(),
+        statuses => format!(", none for {}", statuses.join(" ")),
+    };
+    format!("{}/{}{cost}{refund}", rule.limit, rule.window)
 }
 
 fn algorithm(rule: &RuleReport) -> String {

@@ -16,6 +16,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod cost;
 mod said;
 mod schema;
 mod tiers_of_rules;
@@ -74,7 +75,7 @@ commit: fast",
     assert_eq!(read.quota.algorithm, Algorithm::TokenBucket);
     assert_eq!(read.quota.capacity(), 20);
     assert_eq!(read.quota.window.fixed(), Some(Micros::from_secs(90)));
-    assert_eq!((read.cost, read.count_denied), (2, true));
+    assert_eq!((read.cost, read.count_denied), (2.into(), true));
     assert_eq!(
         (read.scope, read.consistency),
         (Scope::Global, Consistency::Exact)

@@ -11,7 +11,7 @@ use limiter::{
 };
 
 use super::{
-    key,
+    cost, key,
     numbers::{Per, Percent, Written},
     words,
 };
@@ -81,7 +81,9 @@ fn lines(rule: &Rule) -> Vec<String> {
             lines.push(format!("{name}: {value}"));
         }
     };
-    unless(rule.cost == plain.cost, "cost", &rule.cost);
+    unless(rule.cost == plain.cost, "cost", &cost::written(&rule.cost));
+    let refund = cost::written_refund(&rule.refund);
+    unless(rule.refund.is_empty(), "refund", &refund);
     unless(!rule.count_denied, "count_denied", &true);
     let scope = words::name(words::SCOPE, &rule.scope);
     unless(rule.scope == plain.scope, "scope", &scope);
@@ -113,6 +115,9 @@ fn lines(rule: &Rule) -> Vec<String> {
         "penalty",
         &Written(rule.penalty),
     );
+    let headers = rule.quota_headers;
+    let told = cost::written_headers(headers);
+    unless(headers == plain.quota_headers, "ratelimit_headers", &told);
     let commit = words::name(words::COMMIT, &rule.commit);
     unless(rule.commit == plain.commit, "commit", &commit);
     if let Some(response) = &rule.response {
@@ -338,7 +343,10 @@ impl fmt::Display for Flow {
 mod tests {
     use limiter::{
         quota::Quota,
-        rule::{Action, Commit, Consistency, Fallback, KeyPart, OnFailure, Scope, response::Body},
+        rule::{
+            Action, Commit, Consistency, Cost, Fallback, HeaderForm, KeyPart, OnFailure,
+            QuotaHeaders, Scope, StatusMatch, TellWhen, response::Body,
+        },
         time::Micros,
         window::Window,
     };
@@ -424,7 +432,17 @@ mod tests {
             let full = Rule {
                 conditions: in_order(conditions),
                 key: key.into(),
-                cost: 3,
+                cost: Cost::ResponseHeader {
+                    name: "x-cost".into(),
+                    max: 9,
+                    upfront: 3,
+                    default: 0,
+                },
+                refund: vec![StatusMatch::One(404), StatusMatch::Class(5)],
+                quota_headers: QuotaHeaders {
+                    form: HeaderForm::Both,
+                    when: TellWhen::Always,
+                },
                 count_denied: true,
                 scope: Scope::Global,
                 consistency: Consistency::Exact,

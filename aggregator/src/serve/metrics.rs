@@ -32,12 +32,15 @@ type Label = [(&'static str, String); 1];
 /// A rule, its tier if it is for one, and whatever else.
 type RuleLabels = Vec<(&'static str, String)>;
 
+const RETURNED: &str = "Of those, hits given back because of the response, by rule; on record";
+
 /// Every metric of the service.
 pub(super) struct Metrics {
     registry: Registry,
     batches: Family<Label, Counter>,
     deltas: Counter,
     hits: Family<RuleLabels, Counter>,
+    returned: Family<RuleLabels, Counter>,
     leaked: Family<RuleLabels, Counter>,
     crush: CrushMetrics,
     checks: Family<RuleLabels, Counter>,
@@ -106,7 +109,6 @@ impl Metrics {
         let labels = [("region".into(), region.to_owned().into())];
         let registry = Registry::with_prefix_and_labels("weir", labels.into_iter());
         let m = &mut Maker(registry);
-        let buckets = exponential_buckets(0.000_25, 2.0, 16);
         let metrics = Self {
             batches: m.of(
                 "batches",
@@ -120,6 +122,7 @@ impl Metrics {
                 "hits",
                 "Hits counted since the beginning, by rule; on record",
             ),
+            returned: m.of("returned_hits", RETURNED),
             leaked: m.of(
                 "leaked_hits",
                 "Hits that sources admitted with nobody to ask, by rule; since this start",
@@ -142,7 +145,7 @@ impl Metrics {
             commit_seconds: m.with(
                 "commit_seconds",
                 "How long commits took, from leaving memory to being durable",
-                Histogram::new(buckets),
+                Histogram::new(exponential_buckets(0.000_25, 2.0, 16)),
             ),
             commit_failures: m.of("commit_failures", "Commits that the disk did not take"),
             snapshots: m.of("snapshots", "Snapshots taken since this start"),
@@ -235,6 +238,7 @@ impl Metrics {
     pub(super) fn set_books(&self, ledger: &Ledger) {
         let rules = ledger.rules();
         copy(&self.hits, &ledger.hits_by_rule(), rules);
+        copy(&self.returned, &ledger.returned_by_rule(), rules);
         copy(&self.leaked, &ledger.leaked_by_rule(), rules);
         self.crush.set(ledger.crush());
     }

@@ -70,6 +70,49 @@ fn a_denial_that_is_enforced_says_so_to_http() {
 }
 
 #[test]
+fn an_enforced_denial_is_answered_as_its_rule_says() {
+    let place = Place::new();
+    place.write_rules(OWN);
+    let server = place.start();
+    let ask = |rule: &str| enforce(&server, &json!({ "rule": rule }));
+    let first = ask("own");
+    assert_eq!(first.status, 200);
+    assert_eq!(first.header("x-ratelimit-remaining"), Some("0"));
+    assert_eq!(first.header("ratelimit"), None, "not in this form");
+    let denied = ask("own");
+    assert_eq!((denied.status, &*denied.text()), (403, "<p>later"));
+    assert_eq!(denied.header("content-type"), Some("text/html"));
+    assert_eq!(denied.header("x-why"), Some("limit"));
+    assert_eq!(
+        denied.header("x-ratelimit-reset"),
+        denied.header("retry-after")
+    );
+    assert_eq!(ask("status").status, 200);
+    let denied = ask("status");
+    assert_eq!(denied.status, 503);
+    assert_eq!(denied.json()["status"], 503);
+    assert!(denied.problem().ends_with("#quota-exceeded"));
+    let (wait, state) = (denied.header("retry-after"), denied.header("ratelimit"));
+    let expected = format!("\"status\";r=0;t={}", wait.unwrap());
+    assert_eq!(state, Some(&*expected), "neither is before the other");
+}
+
+/// Rules with answers of their own.
+const OWN: &str = "version: 1
+domain: d
+rules:
+  - name: own
+    limit: 1
+    window: 365d
+    ratelimit_headers: x-ratelimit
+    response: { status: 403, body: <p>later, content_type: text/html, headers: { X-Why: limit } }
+  - name: status
+    limit: 1
+    window: 365d
+    response: { status: 503 }
+";
+
+#[test]
 fn a_cost_that_can_never_be_allowed_is_told_no_time_to_come_again() {
     let place = Place::new();
     let server = place.start();

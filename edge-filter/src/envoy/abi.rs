@@ -53,6 +53,8 @@ pub(super) enum Metric {
 pub(super) enum Map {
     /// The headers of the current request.
     Request = 0,
+    /// The headers of the current response.
+    Response = 2,
     /// The headers of the reply to a call.
     CallResponse = 6,
 }
@@ -119,6 +121,20 @@ pub(super) fn map_value(map: Map, name: &str) -> Option<Vec<u8>> {
     })
 }
 
+/// Sets one value of a header map, in place of those there are.
+pub(super) fn set_map_value(map: Map, name: &str, value: &str) {
+    // SAFETY: the host reads `name` and `value` during the call.
+    unsafe {
+        host::proxy_replace_header_map_value(
+            map as u32,
+            name.as_ptr(),
+            name.len(),
+            value.as_ptr(),
+            value.len(),
+        );
+    }
+}
+
 /// The first `max` bytes of a buffer; empty if there is none.
 pub(super) fn buffer(buffer: Buffer, max: usize) -> Vec<u8> {
     // SAFETY: see `taken`.
@@ -163,22 +179,36 @@ pub(super) fn call(call: &Call<'_>) -> Option<u32> {
     (status == OK).then_some(token)
 }
 
-/// Answers the current request. `details` are what `%RESPONSE_CODE_DETAILS%` shows.
-pub(super) fn respond(status: u16, details: &str, headers: &[(&str, &str)], body: &[u8]) -> bool {
+/// An answer to a request.
+#[derive(Debug)]
+pub(super) struct Reply<'a> {
+    pub(super) status: u16,
+    /// What `%RESPONSE_CODE_DETAILS%` shows.
+    pub(super) details: &'a str,
+    pub(super) headers: &'a [(&'a str, &'a str)],
+    /// For a call of gRPC, its message.
+    pub(super) body: &'a [u8],
+    /// For a call of gRPC, its status.
+    pub(super) grpc: Option<u32>,
+}
+
+/// Answers the current request.
+pub(super) fn respond(reply: &Reply<'_>) -> bool {
     /// The ABI's word for "this is no gRPC".
     const NO_GRPC: i32 = -1;
-    let headers = pairs::encode(headers);
+    let headers = pairs::encode(reply.headers);
+    let grpc = reply.grpc.and_then(|status| i32::try_from(status).ok());
     // SAFETY: the host reads the ranges during the call.
     let sent = unsafe {
         host::proxy_send_local_response(
-            u32::from(status),
-            details.as_ptr(),
-            details.len(),
-            body.as_ptr(),
-            body.len(),
+            u32::from(reply.status),
+            reply.details.as_ptr(),
+            reply.details.len(),
+            reply.body.as_ptr(),
+            reply.body.len(),
             headers.as_ptr(),
             headers.len(),
-            NO_GRPC,
+            grpc.unwrap_or(NO_GRPC),
         )
     };
     sent == OK

@@ -50,6 +50,13 @@ extern "C" fn proxy_on_request_headers(context: u32, _count: usize, _end: bool) 
     }
 }
 
+/// A response's headers are there.
+#[unsafe(no_mangle)]
+extern "C" fn proxy_on_response_headers(context: u32, _count: usize, _end: bool) -> u32 {
+    worker::response(context);
+    0
+}
+
 /// A call has ended.
 #[unsafe(no_mangle)]
 extern "C" fn proxy_on_http_call_response(

@@ -1,7 +1,7 @@
 //! Envoy as the shared logic sees it: the request at hand, metrics, the clock, and
 //! who this worker's source is.
 
-use limiter::edge::{Identity, Settings};
+use limiter::edge::{Answered, Identity, Settings};
 use limiter::rule::Attribute;
 use limiter::time::Timestamp;
 
@@ -40,6 +40,21 @@ impl Host for Request<'_> {
 
     fn now(&self) -> Timestamp {
         now()
+    }
+}
+
+/// The response at hand, as Envoy knows it.
+pub(super) struct Response;
+
+impl Answered for Response {
+    fn status(&self) -> u16 {
+        let status = abi::map_value(Map::Response, ":status");
+        let status = status.and_then(|text| str::from_utf8(&text).ok()?.parse().ok());
+        status.unwrap_or_default()
+    }
+
+    fn header(&self, name: &str) -> Option<Vec<u8>> {
+        abi::map_value(Map::Response, name)
     }
 }
 

@@ -13,9 +13,9 @@ use std::cell::RefCell;
 use limiter::time::Micros;
 
 use super::abi::{self, Buffer, Call, Level, Map};
-use super::host::{self, Metrics, Request};
+use super::answer;
+use super::host::{self, Metrics, Request, Response};
 use crate::config::Config;
-use crate::refusal::Refusal;
 use crate::source::{Effect, Outcome, Source};
 
 /// Ticks in milliseconds: while requests wait, and otherwise.
@@ -122,9 +122,30 @@ pub(super) fn request(context: u32) -> Action {
         Outcome::Pass => Action::Continue,
         Outcome::Hold => Action::Stop,
         Outcome::Refuse(refusal) => {
-            refuse(&refusal);
+            answer::refuse(&refusal);
             Action::Stop
         }
+    }
+}
+
+/// A response's headers are there.
+pub(super) fn response(context: u32) {
+    if with(|worker| worker.source.awaits(context)) != Some(true) {
+        return;
+    }
+    let now = host::now();
+    let told = with(|worker| {
+        let headers = worker.source.handle_response(context, &Response, now);
+        (headers, worker.root)
+    });
+    let Some((headers, root)) = told else {
+        return;
+    };
+    for (name, value) in &headers {
+        abi::set_map_value(Map::Response, name, value);
+    }
+    if carry_out(root) | set_pace(root) {
+        abi::set_context(context);
     }
 }
 
@@ -178,7 +199,8 @@ pub(super) fn done(context: u32) -> bool {
 
 impl Worker {
     fn new(config: Config, root: u32) -> Self {
-        let source = Source::new(host::identity(&config), host::settings(&config));
+        let mut source = Source::new(host::identity(&config), host::settings(&config));
+        source.set_explain(config.explain.clone());
         Self {
             config,
             source,
@@ -193,6 +215,7 @@ impl Worker {
     /// Keeps what was counted. What bounds the memory stays as it was when the VM
     /// started.
     fn reconfigure(&mut self, config: Config, root: u32) {
+        self.source.set_explain(config.explain.clone());
         self.config = config;
         self.root = root;
         self.ending = false;
@@ -247,7 +270,12 @@ fn carry_out(root: u32) -> bool {
             }
             Some(Effect::Refuse { request, refusal }) => {
                 if abi::set_context(request) {
-                    refuse(&refusal);
+                    answer::refuse(&refusal);
+                }
+            }
+            Some(Effect::Explain { request, line }) => {
+                if abi::set_context(request) {
+                    answer::explain(&line);
                 }
             }
             Some(Effect::Warn(line)) => abi::log(Level::Warn, &line),
@@ -273,16 +301,4 @@ fn set_pace(root: u32) -> bool {
         return true;
     }
     false
-}
-
-/// Answers the present request.
-fn refuse(refusal: &Refusal) {
-    abi::set_property("weir.decision", refusal.reason.as_bytes());
-    let headers: Vec<(&str, &str)> = refusal
-        .headers
-        .iter()
-        .map(|(name, value)| (&**name, value.as_str()))
-        .collect();
-    let details = format!("weir:{}", refusal.reason);
-    abi::respond(refusal.status, &details, &headers, refusal.body.as_bytes());
 }

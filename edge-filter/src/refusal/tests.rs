@@ -97,8 +97,34 @@ fn a_rule_name_cannot_break_out_of_a_header_or_the_body() {
     assert_eq!(
         body.pointer("/violated-policies/0")
             .and_then(|v| v.as_str()),
-        Some("a\"b\\c\r\nd é")
+        Some("a\"b\\c??d ?")
     );
+}
+
+#[test]
+fn a_grpc_client_is_told_in_grpc_s_words_and_never_of_a_body() {
+    let refusal = Refusal::new(
+        &rule("per-key", Micros::from_secs(60)),
+        &denied(Some(Micros::from_secs(7))),
+    );
+    let grpc = refusal.grpc();
+    assert_eq!(grpc.status, 8);
+    assert_eq!(
+        grpc.message,
+        "the quota of rule per-key is spent: try again in 7 seconds"
+    );
+    let names: Vec<&str> = grpc.headers.iter().map(|(name, _)| &**name).collect();
+    assert_eq!(names, ["retry-after", "ratelimit-policy", "ratelimit"]);
+    for (content_type, call) in [
+        ("application/grpc", true),
+        ("application/grpc+proto", true),
+        ("application/grpc;x=1", true),
+        ("application/grpc-web", false),
+        ("application/json", false),
+        ("", false),
+    ] {
+        assert_eq!(is_grpc(content_type.as_bytes()), call, "{content_type}");
+    }
 }
 
 #[test]

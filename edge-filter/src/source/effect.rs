@@ -35,6 +35,13 @@ pub enum Effect {
         /// The answer.
         refusal: Refusal,
     },
+    /// Let the access log say why a request was decided as it was.
+    Explain {
+        /// The request.
+        request: u32,
+        /// Why.
+        line: String,
+    },
     /// Tell the operator.
     Warn(String),
     /// Tell the operator that all is well again.

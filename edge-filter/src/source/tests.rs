@@ -14,6 +14,8 @@ use super::*;
 use crate::metrics::Kind;
 use crate::pairs::encode;
 
+mod responses;
+
 /// A host whose every request is alike.
 struct Fake(Timestamp);
 
@@ -60,11 +62,17 @@ const TIMEOUT: Micros = Micros::from_millis(100);
 impl Pair {
     /// One rule for all requests, in force on both sides.
     fn new(limit: u64, consistency: Consistency) -> Self {
+        Self::with(limit, consistency, |_| {})
+    }
+
+    /// The same with a rule that is changed first.
+    fn with(limit: u64, consistency: Consistency, change: impl Fn(&mut Rule)) -> Self {
         let window = Window::new(Micros::from_secs(3_600)).expect("a window");
         let limit = NonZeroU64::new(limit).expect("a limit");
         let mut rule = Rule::new("all", Quota::new(limit, window, Algorithm::FixedWindow));
         rule.consistency = consistency;
         rule.hold = Micros::from_millis(5);
+        change(&mut rule);
         let rules = RuleSet::new("test", 1, Vec::new(), HashSeed::default(), vec![rule]);
         let now = Timestamp::from_millis(1_700_000_000_000);
         let mut ledger = Ledger::new([1, 2, 3, 4]);

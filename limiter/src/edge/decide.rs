@@ -114,7 +114,7 @@ impl Limiter {
             return self.hold(parts, now, weighing);
         }
         for part in parts {
-            self.mark_dirty(part, now);
+            self.mark_dirty(part.slot, part.hit.rule, now);
             match denied {
                 None => self.spend(part, now),
                 Some(_) => self.count_denied(part, now),
@@ -151,7 +151,7 @@ impl Limiter {
         let overdue = self.link.overdue(now);
         let mut patience = Micros::new(u64::MAX);
         for part in parts {
-            self.mark_dirty(part, now);
+            self.mark_dirty(part.slot, part.hit.rule, now);
             if part.answer != Answer::Ask {
                 continue;
             }

@@ -63,6 +63,8 @@ pub(super) struct Lease {
     pub(super) remaining: u64,
     /// When the whole limit is there again, as last told.
     pub(super) resets: Timestamp,
+    /// Before then the books have no room for a request, as last told.
+    pub(super) retry: Timestamp,
 }
 
 /// Hits admitted and not yet acknowledged.
@@ -73,6 +75,9 @@ pub(super) struct Report {
     pub(super) window: WindowIndex,
     /// Of `pending`: admitted because nobody could be asked.
     pub(super) leaked: u64,
+    /// Hits of that window that were reported, are given back, and are in no batch
+    /// as such yet.
+    pub(super) returned: u64,
     /// All of them, in a batch or not.
     pub(super) unacked: u64,
     /// Of `unacked`: in a batch of this message.
@@ -99,8 +104,10 @@ pub(super) struct Claim {
     pub(super) waiting: u64,
     /// Whether the limit was found exceeded, if that has a penalty.
     pub(super) exceeded: bool,
-    /// Tokens spent since.
+    /// Tokens spent since; negative if more were given back.
     pub(super) spent: i64,
+    /// Tokens that responses have cost since, beyond what was in hand.
+    pub(super) overspent: i64,
     /// Whether the key is in the list of those to be claimed at once.
     pub(super) asking: bool,
     /// Whether it is in the list of those to be claimed with the next flush.
@@ -143,7 +150,7 @@ impl Entry {
         let claimed = self.claim.dirty || self.claim.asking || self.claim.open;
         let over = now < self.lease.quiet || (self.lease.share > 0 && self.lease.is_live(now));
         let punished = now < self.penalty_until;
-        self.turn != turn && self.report.unacked == 0 && !claimed && !over && !punished
+        self.turn != turn && self.report.is_empty() && !claimed && !over && !punished
     }
 
     /// Notes admitted hits for the next batch. If they belong to another window
@@ -181,10 +188,12 @@ impl Entry {
             window: report.window,
             hits: report.pending,
             leaked: report.leaked,
+            returned: report.returned,
         };
         report.pending = 0;
         report.leaked = 0;
-        (delta.hits > 0).then_some(delta)
+        report.returned = 0;
+        (delta.hits > 0 || delta.returned > 0).then_some(delta)
     }
 
     /// Notes that hits are in a batch of this message.
@@ -266,6 +275,7 @@ impl Entry {
         self.claim.idle = self.claim.offered == 0;
         self.claim.offered = 0;
         self.claim.spent = 0;
+        self.claim.overspent = 0;
         self.claim.at = now;
         self.claim.open = true;
         self.claim.told = Told {
@@ -301,7 +311,14 @@ impl Entry {
     /// Whether the next flush has to speak of this key even if nothing more
     /// comes: hits are still to be batched, or a lease is to be given back.
     pub(super) const fn wants_another_flush(&self) -> bool {
-        self.report.pending > 0 || !self.claim.idle
+        self.report.pending > 0 || self.report.returned > 0 || !self.claim.idle
+    }
+}
+
+impl Report {
+    /// Whether nothing is left to be told or acknowledged.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.unacked == 0 && self.returned == 0
     }
 }
 

@@ -1,4 +1,5 @@
-//! Hits of windows that have passed, waiting for a batch to go into.
+//! Hits of windows that have passed, and hits given back that were counted in them,
+//! waiting for a batch to go into.
 //!
 //! As long as batches leave there are hardly any. While the region is away there
 //! is one more for every key and window, so that they are merged when there are
@@ -65,6 +66,7 @@ const fn together(one: Delta, other: Delta) -> Delta {
     Delta {
         hits: one.hits.saturating_add(other.hits),
         leaked: one.leaked.saturating_add(other.leaked),
+        returned: one.returned.saturating_add(other.returned),
         ..one
     }
 }
@@ -82,6 +84,7 @@ mod tests {
             window: WindowIndex(window),
             hits: 1,
             leaked: 1,
+            returned: 1,
         }
     }
 
@@ -94,6 +97,8 @@ mod tests {
         }
         let sum: u64 = late.deltas.iter().map(|delta| delta.hits).sum();
         assert_eq!(sum, 10_000);
+        let returned: u64 = late.deltas.iter().map(|delta| delta.returned).sum();
+        assert_eq!(returned, 10_000);
         let latest = late
             .deltas
             .iter()

@@ -1,5 +1,7 @@
 //! The edge half: one source's state machine.
 
+mod amend;
+mod close;
 mod crowd;
 mod decide;
 mod entry;
@@ -23,8 +25,8 @@ use crate::{
     ruleset::RuleSet,
     time::{Micros, Timestamp},
 };
+pub use close::{Answered, Open};
 use crowd::Crowd;
-use decide::Part;
 use late::Late;
 use link::Link;
 use outbox::Outbox;
@@ -205,8 +207,8 @@ impl Limiter {
     }
 
     /// Has a key claimed with the next flush, or sooner where its rule says so.
-    fn mark_dirty(&mut self, part: &Part, now: Timestamp) {
-        let Some(slot) = part.slot else {
+    fn mark_dirty(&mut self, slot: Option<Slot>, rule: usize, now: Timestamp) {
+        let Some(slot) = slot else {
             self.next_flush = Timestamp::default();
             return;
         };
@@ -221,7 +223,7 @@ impl Limiter {
             entry.claim.dirty = true;
             self.dirty.push(slot);
         }
-        let within = self.hasty.within.get(part.hit.rule).copied().flatten();
+        let within = self.hasty.within.get(rule).copied().flatten();
         if let Some(within) = within
             && !entry.claim.hasty
         {

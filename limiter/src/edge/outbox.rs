@@ -26,6 +26,8 @@ pub(super) struct Delta {
     pub(super) window: WindowIndex,
     pub(super) hits: u64,
     pub(super) leaked: u64,
+    /// Hits given back that were in an earlier batch, or are in this one.
+    pub(super) returned: u64,
 }
 
 /// A batch that is not acknowledged yet.
@@ -176,16 +178,24 @@ fn groups(deltas: &[Delta]) -> Vec<CountGroup> {
         .chunk_by(|one, other| (one.rule, one.window) == (other.rule, other.window))
         .filter_map(|same| {
             let first = same.first()?;
-            let leaks = same.iter().any(|delta| delta.leaked > 0);
             let keys: Vec<u8> = same.iter().flat_map(|delta| delta.key.to_bytes()).collect();
-            let leaked = same.iter().map(|delta| delta.leaked);
             Some(CountGroup {
                 rule: first.rule.0,
                 window: first.window.0,
                 keys: keys.into(),
                 hits: same.iter().map(|delta| delta.hits).collect(),
-                leaked: if leaks { leaked.collect() } else { Vec::new() },
+                leaked: sparse(same, |delta| delta.leaked),
+                returned: sparse(same, |delta| delta.returned),
             })
         })
         .collect()
+}
+
+/// A column that is left out if all of it is zero.
+fn sparse(deltas: &[Delta], value: impl Fn(&Delta) -> u64) -> Vec<u64> {
+    let values = deltas.iter().map(&value);
+    match deltas.iter().any(|delta| value(delta) > 0) {
+        true => values.collect(),
+        false => Vec::new(),
+    }
 }

@@ -105,7 +105,7 @@ impl Limiter {
             let tokens = if tokens == 0 { debt } else { tokens };
             let spent = u64::try_from(entry.claim.spent / super::entry::HIT).unwrap_or(0);
             entry.lease = Lease {
-                tokens: tokens.saturating_sub(entry.claim.spent),
+                tokens: entry.left_of(tokens),
                 at: now,
                 rate: value(&group.rate_micro),
                 expires: until(&group.ttl_ms),
@@ -113,6 +113,7 @@ impl Limiter {
                 share: value(&group.share_micro),
                 remaining: value(&group.remaining).saturating_sub(spent),
                 resets: until(&group.reset_ms),
+                retry: until(&group.retry_ms),
             };
             if value(&group.penalty_ms) > 0 {
                 entry.penalty_until = until(&group.penalty_ms);

@@ -21,6 +21,11 @@ const STEPS: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(pub(super) u32);
 
+impl Slot {
+    /// The place of a key that has none.
+    pub(super) const NOWHERE: Self = Self(u32::MAX);
+}
+
 pub(super) struct Table {
     entries: Vec<Entry>,
     by_key: HashTable<Slot>,

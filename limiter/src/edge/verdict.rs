@@ -7,7 +7,8 @@ use super::{
 };
 use crate::{
     decision::{Decision, Tier, Verdict},
-    rule::{Action, Rule},
+    request::{Hit, Query},
+    rule::{Action, Rule, Scope},
     time::{Micros, Timestamp},
 };
 
@@ -30,12 +31,23 @@ impl Limiter {
             if rule.action == Action::Shadow {
                 continue;
             }
+            let retry_after = retry_after.map(|wait| self.no_sooner(part, tier, wait, now));
             let decision = self.decision(part, rule, tier, retry_after, now);
             if worst.is_none_or(|known| decision.frees_after(&known)) {
                 worst = Some(decision);
             }
         }
         worst
+    }
+
+    /// A wait that is no shorter than the books, as last told, have no room for. What
+    /// keeps a source from asking, and a penalty, may end before that.
+    fn no_sooner(&self, part: &Part, tier: Tier, wait: Micros, now: Timestamp) -> Micros {
+        let entry = part.slot.and_then(|slot| self.table.get(slot));
+        match entry.filter(|entry| entry.shared && tier != Tier::Fallback) {
+            Some(entry) => wait.max(entry.lease.retry.since(now)),
+            None => wait,
+        }
     }
 
     /// The decision of the rule with the least left.
@@ -61,6 +73,23 @@ impl Limiter {
         least.map_or(Verdict::Pass, |least| {
             Verdict::Allow(Decision { shadowed, ..least })
         })
+    }
+
+    /// What the rule of a hit would say of an allowed request, in numbers; none if it
+    /// is gone.
+    pub fn standing(&self, query: &Query, hit: &Hit, now: Timestamp) -> Option<Decision> {
+        let place = self.rules.by_id(query.rules.id(hit.rule)?)?;
+        let rule = self.rules.rule(place)?;
+        let tier = match rule.scope {
+            Scope::Pop => Tier::Local,
+            Scope::Region | Scope::Global => Tier::Lease,
+        };
+        let part = Part {
+            hit: *hit,
+            slot: self.table.find(hit.key),
+            answer: Answer::Yes(tier),
+        };
+        Some(self.decision(&part, rule, tier, None, now))
     }
 
     /// What a rule says, in numbers, once its part is carried out.

@@ -91,7 +91,8 @@ impl Ledger {
         let remaining = count.remaining(quota, now).saturating_sub(lent);
         let penalty = self.punished(rule, hit.key, now);
         let (remaining, retry_after) = if penalty > Micros::ZERO {
-            (0, Some(penalty))
+            let free = wait(&count, quota, hit.cost, lent, now);
+            (0, free.map(|free| free.max(penalty)))
         } else if remaining >= hit.cost {
             (remaining, None)
         } else {
@@ -148,7 +149,7 @@ impl Ledger {
             window: 0,
             keys: Vec::from(hit.key.to_bytes()).into(),
             hits: Vec::from([hit.cost]),
-            leaked: Vec::new(),
+            ..CountGroup::default()
         };
         let batch = Batch {
             partition: hit.key.partition(),

@@ -14,7 +14,7 @@ use crate::{
     count::Count,
     key::{CounterKey, PARTITIONS, RuleId},
     quota::Algorithm,
-    rule::{Consistency, Rule},
+    rule::{Consistency, Cost, Rule},
     time::{Micros, Timestamp},
     wire::{ClaimGroup, LeaseGroup, SyncRequest},
 };
@@ -35,7 +35,7 @@ pub(super) fn validate(request: &SyncRequest) -> Result<(), SyncError> {
             return Err(error(0, "there is no such partition"));
         }
         for (place, group) in batch.groups.iter().enumerate() {
-            let columns = [&group.hits, &group.leaked];
+            let columns = [&group.hits, &group.leaked, &group.returned];
             fits(&group.keys, &columns).map_err(|what| error(place, what))?;
             if keys(&group.keys).any(|key| key.partition() != batch.partition) {
                 return Err(error(place, "a key belongs to another partition"));
@@ -107,8 +107,10 @@ impl Ledger {
                 }
             }
             lease.keys = answered.into();
-            if lease.penalty_ms.iter().all(|penalty| *penalty == 0) {
-                lease.penalty_ms.clear();
+            for column in [&mut lease.penalty_ms, &mut lease.retry_ms] {
+                if column.iter().all(|value| *value == 0) {
+                    column.clear();
+                }
             }
             leases.push(lease);
         }
@@ -181,9 +183,10 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
     let cost = wanted.div_ceil(HIT).max(1);
     let limit = quota.limit.get();
     let left = quota.window.reset_after(now);
+    let room = count.room_micro(quota, now);
     State {
-        room: count.room_micro(quota, now),
-        freed: count.freed_per_second(quota, now),
+        room,
+        freed: freed(rule, count, room, now),
         wait: count.retry_after(quota, cost, now).unwrap_or(left),
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
         limit_rate: share(limit, 1_000_000_000_000, quota.window.longest().get()),
@@ -194,6 +197,19 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
             .then_some(quota.capacity().saturating_mul(HIT)),
         interval: quota.report_interval().unwrap_or(FLUSH).min(FLUSH),
         reserve: 0,
+    }
+}
+
+/// What becomes free each second and may be lent: where responses have cost more than
+/// there was, they are to be worked off first.
+fn freed(rule: &Rule, count: &Count, room: i64, now: Timestamp) -> u64 {
+    let freed = count.freed_per_second(&rule.quota, now);
+    match rule.cost.response_header() {
+        None => freed,
+        Some(_) => {
+            let overspent = room.min(0).unsigned_abs();
+            freed.saturating_sub(share(overspent, 1_000_000, lend::TTL_SCARCE.get()))
+        }
     }
 }
 
@@ -210,6 +226,15 @@ fn claim(request: &SyncRequest, group: &ClaimGroup, place: usize) -> Claim {
         waiting: hits(&group.waiting),
         impatient: request.impatient,
         exceeded: value(&group.exceeded) > 0,
+    }
+}
+
+/// What requests under a rule cost at the least, as far as it says.
+const fn usual_cost(rule: &Rule) -> u64 {
+    match rule.cost {
+        Cost::Fixed(cost) => cost,
+        Cost::ResponseHeader { upfront, .. } => upfront,
+        Cost::RequestHeader { .. } => 1,
     }
 }
 
@@ -230,6 +255,9 @@ fn push(
     let unreported = claim.unreported / HIT;
     let remaining = count.remaining(&rule.quota, now).saturating_sub(unreported);
     lease.remaining.push(remaining);
+    let retry = count.retry_after(&rule.quota, usual_cost(rule), now);
+    let retry = retry.unwrap_or_default().as_millis_ceil();
+    lease.retry_ms.push(retry);
     lease
         .reset_ms
         .push(count.reset_after(&rule.quota, now).as_millis_ceil());

@@ -28,7 +28,7 @@ const TTL_IMPATIENT: Micros = Micros::from_secs(60);
 
 /// How long a loan lasts when there is little left: two flushes, so that one
 /// may be lost.
-const TTL_SCARCE: Micros = Micros::from_millis(2_500);
+pub(super) const TTL_SCARCE: Micros = Micros::from_millis(2_500);
 
 /// What a source is lent beyond what it is likely to spend, while there is plenty.
 const SPARE: u64 = 3 * HIT;

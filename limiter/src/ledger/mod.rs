@@ -31,7 +31,7 @@ use crate::{
 use crowd::Crowd;
 use kind::Kinds;
 use record::Record;
-use shard::Shard;
+use shard::{Book, Shard};
 use sources::{SOURCE_MEMORY, Sources};
 
 /// One region's books. Every `now` is the region's clock.
@@ -280,13 +280,22 @@ impl Ledger {
     }
 
     /// Hits counted since the beginning, by rule: the books, which no window
-    /// ends.
+    /// ends. Those that were given back are among them.
     pub fn hits_by_rule(&self) -> Vec<(RuleId, u64)> {
+        self.by_rule(|book| book.hits)
+    }
+
+    /// Of the hits counted since the beginning, those given back, by rule.
+    pub fn returned_by_rule(&self) -> Vec<(RuleId, u64)> {
+        self.by_rule(|book| book.returned)
+    }
+
+    fn by_rule(&self, of: impl Fn(&Book) -> u64) -> Vec<(RuleId, u64)> {
         let mut sums: HashMap<RuleId, u64, RandomState> =
             HashMap::with_hasher(self.leaked.hasher().clone());
-        for (rule, hits) in self.shards.iter().flat_map(|shard| &shard.books) {
+        for (rule, book) in self.shards.iter().flat_map(|shard| &shard.books) {
             let sum = sums.entry(*rule).or_insert(0);
-            *sum = sum.saturating_add(*hits);
+            *sum = sum.saturating_add(of(book));
         }
         sorted(sums)
     }

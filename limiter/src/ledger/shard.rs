@@ -26,14 +26,23 @@ pub(super) struct Mark {
     pub(super) heard: Timestamp,
 }
 
+/// What a rule has come to since the beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Book {
+    /// Hits counted.
+    pub(super) hits: u64,
+    /// Of those, hits given back.
+    pub(super) returned: u64,
+}
+
 /// One partition of the books.
 pub(super) struct Shard {
     /// The position of the last record it has taken in.
     pub(super) contains: u64,
     pub(super) slots: Slots,
     pub(super) marks: HashMap<u64, Mark, RandomState>,
-    /// Hits by rule since the beginning.
-    pub(super) books: HashMap<RuleId, u64, RandomState>,
+    /// What each rule has come to since the beginning.
+    pub(super) books: HashMap<RuleId, Book, RandomState>,
     pub(super) loans: Loans,
 }
 
@@ -95,12 +104,9 @@ impl Shard {
 
     fn count_group(&mut self, group: &CountGroup, kinds: &Kinds, now: Timestamp) {
         let rule = RuleId(group.rule);
-        let sum = group
-            .hits
-            .iter()
-            .fold(0_u64, |sum, hits| sum.saturating_add(*hits));
-        let book = self.books.entry(rule).or_insert(0);
-        *book = book.saturating_add(sum);
+        let book = self.books.entry(rule).or_default();
+        book.hits = book.hits.saturating_add(sum(&group.hits));
+        book.returned = book.returned.saturating_add(sum(&group.returned));
         let Some((index, kind)) = kinds
             .of_rule(rule)
             .and_then(|(index, _)| Some((index, kinds.get(index)?)))
@@ -119,6 +125,14 @@ impl Shard {
             };
             count.add_late(&kind.quota, window, hits.saturating_sub(leaked), now);
             count.add_leaked(&kind.quota, window, leaked, now);
+        }
+        // A key may stand twice in a group: what is given back has been counted then. One
+        // that is not held has nothing to give back.
+        let returned = keys(&group.keys).zip(&group.returned);
+        for (key, hits) in returned.filter(|(_, hits)| **hits > 0) {
+            if let Some(slot) = self.slots.find_mut(key) {
+                slot.count.give_back(&kind.quota, window, *hits, now);
+            }
         }
     }
 
@@ -168,6 +182,11 @@ impl Shard {
         self.slots.set_keys_max(keys_max);
         self.loans.set_keys_max(keys_max);
     }
+}
+
+fn sum(column: &[u64]) -> u64 {
+    let add = |sum: u64, hits: &u64| sum.saturating_add(*hits);
+    column.iter().fold(0, add)
 }
 
 /// The keys of a column: sixteen bytes each.

@@ -71,6 +71,12 @@ impl Slots {
             .find(self.hash.hash_one(key.0), |slot| slot.key == key)
     }
 
+    /// The same, to be changed.
+    pub(super) fn find_mut(&mut self, key: CounterKey) -> Option<&mut Slot> {
+        self.table
+            .find_mut(self.hash.hash_one(key.0), |slot| slot.key == key)
+    }
+
     /// Puts back a slot from a snapshot.
     pub(super) fn put(&mut self, slot: Slot) {
         *self.entry(slot.key, slot.kind) = slot.count;

@@ -12,7 +12,7 @@ use prost::Message;
 
 use super::{
     kind::{Kind, KindIndex, Kinds},
-    shard::{Mark, Shard},
+    shard::{Book, Mark, Shard},
     slots::Slot,
 };
 use crate::{
@@ -76,6 +76,8 @@ struct BookEntry {
     rule: u64,
     #[prost(uint64, tag = "2")]
     hits: u64,
+    #[prost(uint64, tag = "3")]
+    returned: u64,
 }
 
 /// Writes a shard, chunk by chunk; `rules` go with the first.
@@ -93,9 +95,10 @@ pub(super) fn write(
     marks.sort_unstable_by_key(|entry| entry.source);
     let books = shard.books.iter();
     let mut books: Vec<BookEntry> = books
-        .map(|(rule, hits)| BookEntry {
+        .map(|(rule, book)| BookEntry {
             rule: rule.0,
-            hits: *hits,
+            hits: book.hits,
+            returned: book.returned,
         })
         .collect();
     books.sort_unstable_by_key(|entry| entry.rule);
@@ -154,12 +157,13 @@ pub(super) fn read(
         };
         shard.marks.insert(entry.source, mark);
     }
-    shard.books.extend(
-        chunk
-            .books
-            .iter()
-            .map(|book| (RuleId(book.rule), book.hits)),
-    );
+    for entry in &chunk.books {
+        let book = Book {
+            hits: entry.hits,
+            returned: entry.returned,
+        };
+        shard.books.insert(RuleId(entry.rule), book);
+    }
     Ok(chunk.rules)
 }
 

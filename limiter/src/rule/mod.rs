@@ -13,17 +13,23 @@ use crate::{
 
 mod attribute;
 mod condition;
+mod cost;
 mod key_part;
 mod pattern;
+mod quota_headers;
+mod refund;
 pub mod response;
 pub mod text;
 mod validate;
 
 pub use attribute::{Attribute, AttributeError, AttributeValueError};
 pub use condition::{Condition, Expect};
+pub use cost::Cost;
 pub use key_part::KeyPart;
 pub(crate) use pattern::like;
 pub use pattern::{HostPattern, PathPattern, SEGMENTS_MAX};
+pub use quota_headers::{HeaderForm, QuotaHeaders, TellWhen};
+pub use refund::{REFUNDS_MAX, StatusMatch};
 pub use response::Response;
 pub use validate::{
     CONDITIONS_ALL_MAX, CONDITIONS_MAX, HITS_MAX, HOLD_MAX, KEY_PARTS_MAX, NESTING_MAX, RuleError,
@@ -65,8 +71,10 @@ pub struct Rule {
     pub key: Vec<KeyPart>,
     /// How much is allowed.
     pub quota: Quota,
-    /// Hits that one request spends.
-    pub cost: u64,
+    /// What one request spends.
+    pub cost: Cost,
+    /// Statuses of a response for which its request has spent nothing.
+    pub refund: Vec<StatusMatch>,
     /// Whether a denied request spends, too.
     pub count_denied: bool,
     /// Among whom the limit is shared.
@@ -89,6 +97,8 @@ pub struct Rule {
     pub commit: Commit,
     /// What a denied client is answered; none: 429 and a problem document.
     pub response: Option<Response>,
+    /// Which headers tell a client of its quota.
+    pub quota_headers: QuotaHeaders,
 }
 
 impl Rule {
@@ -103,7 +113,8 @@ impl Rule {
             unlimited: false,
             key: Vec::new(),
             quota,
-            cost: 1,
+            cost: Cost::default(),
+            refund: Vec::new(),
             count_denied: false,
             scope: Scope::default(),
             consistency: Consistency::default(),
@@ -115,6 +126,7 @@ impl Rule {
             penalty: Micros::ZERO,
             commit: Commit::default(),
             response: None,
+            quota_headers: QuotaHeaders::default(),
         }
     }
 
@@ -165,6 +177,16 @@ impl Rule {
     /// Whether there is any request that it applies to.
     pub fn limits(&self) -> bool {
         self.is_supported() && !self.unlimited
+    }
+
+    /// Whether a response changes what its request has spent.
+    pub fn settles_late(&self) -> bool {
+        self.cost.response_header().is_some() || !self.refund.is_empty()
+    }
+
+    /// Whether it has anything to do with the response to an allowed request.
+    pub fn sees_responses(&self) -> bool {
+        self.limits() && (self.settles_late() || self.quota_headers.on_allowed())
     }
 
     /// How many values name one of its counters: as many as its key has parts

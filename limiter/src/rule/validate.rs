@@ -3,8 +3,8 @@
 use alloc::{string::String, vec::Vec};
 
 use super::{
-    Attribute, AttributeValueError, Condition, Expect, HostPattern, KeyPart, PathPattern, Rule,
-    response::ResponseError, text, text::TextError,
+    Attribute, AttributeValueError, Condition, Expect, HostPattern, KeyPart, PathPattern,
+    REFUNDS_MAX, Rule, refund, response::ResponseError, text, text::TextError,
 };
 use crate::{quota::Algorithm, time::Micros, window::Window};
 
@@ -82,7 +82,7 @@ pub enum RuleError {
     /// Segments count from 1.
     #[error("the first segment of a path is 1, got 0")]
     SegmentZero,
-    /// A limit, burst, cost or local cap out of range.
+    /// A limit, burst or local cap out of range.
     #[error("{what} is at least {min} and at most {HITS_MAX}, got {got}")]
     Hits {
         /// Which of them.
@@ -92,6 +92,27 @@ pub enum RuleError {
         /// What was given.
         got: u64,
     },
+    /// A cost, or a number of one, out of range.
+    #[error("{what} is at least {min} and at most {max}, got {got}")]
+    Cost {
+        /// Which of them.
+        what: &'static str,
+        /// The least allowed.
+        min: u64,
+        /// The most allowed.
+        max: u64,
+        /// What was given.
+        got: u64,
+    },
+    /// The header that a cost is read from.
+    #[error("cost: {0}")]
+    CostHeader(TextError),
+    /// A status that no response has.
+    #[error("a refund is for statuses from 100 to 599, or classes from 1xx to 5xx")]
+    RefundStatus,
+    /// Too many statuses.
+    #[error("a refund lists at most {REFUNDS_MAX} statuses, got {0}")]
+    Refunds(usize),
     /// A span of time that is too long.
     #[error("{what} is at most {max}, got {got}")]
     Span {
@@ -146,7 +167,8 @@ impl Rule {
     fn validate_hits(&self) -> Result<(), RuleError> {
         hits("limit", 1, self.quota.limit.get())?;
         hits("burst", 1, self.quota.capacity())?;
-        hits("cost", 1, self.cost)?;
+        self.cost.validate()?;
+        refund::validate(&self.refund)?;
         hits("local_cap", 0, self.local_cap)
     }
 }
@@ -306,7 +328,13 @@ mod tests {
     #[test]
     fn a_number_out_of_its_range_is_refused() {
         let hits = |what, min, got| RuleError::Hits { what, min, got };
-        assert_eq!(wrong(|rule| rule.cost = 0), hits("cost", 1, 0));
+        let costless = RuleError::Cost {
+            what: "cost",
+            min: 1,
+            max: HITS_MAX,
+            got: 0,
+        };
+        assert_eq!(wrong(|rule| rule.cost = 0.into()), costless);
         let over = HITS_MAX + 1;
         assert_eq!(
             wrong(|rule| rule.local_cap = over),

@@ -17,6 +17,8 @@ pub enum Explained {
     Applies {
         /// The counter.
         key: CounterKey,
+        /// Hits it spends as it comes.
+        cost: u64,
         /// The value of each part of the key, as it is counted under; none for an
         /// optional part that the request has no value for.
         values: Vec<Option<Vec<u8>>>,
@@ -36,6 +38,8 @@ pub enum Unmet {
     Unlimited,
     /// The request has no value for this part of the key.
     Key(KeyPart),
+    /// The request costs nothing.
+    Cost,
 }
 
 pub(super) fn explain(rule: &Compiled, request: &impl Request) -> Explained {
@@ -54,6 +58,10 @@ pub(super) fn explain(rule: &Compiled, request: &impl Request) -> Explained {
     if rule.rule.unlimited {
         return Explained::Not(Unmet::Unlimited);
     }
+    let cost = rule.rule.cost.of_request(request);
+    if cost == 0 {
+        return Explained::Not(Unmet::Cost);
+    }
     let values = rule.rule.key.iter().map(|part| value(part, request));
     let mut hasher = rule.common();
     for part in &rule.rule.key {
@@ -62,6 +70,7 @@ pub(super) fn explain(rule: &Compiled, request: &impl Request) -> Explained {
     }
     Explained::Applies {
         key: hasher.finish(),
+        cost,
         values: values.collect(),
     }
 }

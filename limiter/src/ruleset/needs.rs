@@ -6,7 +6,7 @@
 use alloc::{string::String, vec::Vec};
 
 use super::RuleSet;
-use crate::rule::{Attribute, Condition, KeyPart};
+use crate::rule::{Attribute, Condition, Cost, KeyPart};
 
 /// What of a request a set of rules ever looks at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,9 @@ impl Needs {
         for rule in rules.rules().filter(|rule| rule.limits()) {
             rule.all_conditions().for_each(|one| needs.condition(one));
             rule.key.iter().for_each(|part| needs.key_part(part));
+            if let Cost::RequestHeader { name, .. } = &rule.cost {
+                needs.headers.push(name.clone());
+            }
         }
         needs.forwarded_for = needs.address && !rules.trusted_proxies.is_empty();
         needs.headers.sort_unstable();

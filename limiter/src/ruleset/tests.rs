@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     quota::{Algorithm, Quota},
-    rule::{Attribute, Condition, Expect, KeyPart, RuleError},
+    rule::{Attribute, Condition, Cost, Expect, KeyPart, RuleError},
     time::Micros,
     window::Window,
 };
@@ -249,9 +249,53 @@ fn what_keeps_a_rule_from_applying_is_the_first_thing_that_was_written() {
     let values = vec![Some(b"a b".to_vec()), None];
     assert_eq!(
         rules.explain(0, &told),
-        Some(Explained::Applies { key, values })
+        Some(Explained::Applies {
+            key,
+            cost: 1,
+            values
+        })
     );
     assert_eq!(rules.explain(1, &told), None);
+}
+
+#[test]
+fn a_request_costs_what_its_header_says_and_one_that_costs_nothing_is_not_its_business() {
+    let with = |default| {
+        let mut rule = rule("a");
+        rule.cost = Cost::RequestHeader {
+            name: "x-cost".into(),
+            max: 10,
+            default,
+        };
+        set(vec![rule])
+    };
+    let costs = |default: u64, value: Option<&'static [u8]>| {
+        let mut told = Told::default();
+        told.headers.extend(value.map(|value| ("x-cost", value)));
+        let query = with(default).resolve(&told);
+        query.hits.first().map(|hit| hit.cost)
+    };
+    for (value, cost) in [
+        (&b"7"[..], 7),
+        (b"10", 10),
+        (b"11", 10),
+        (b"99999999999999999999999", 10),
+        (b"0", 2),
+        (b"-1", 2),
+        (b"1e3", 2),
+        (b"\xff", 2),
+        (b"", 2),
+    ] {
+        assert_eq!(costs(2, Some(value)), Some(cost), "{value:?}");
+    }
+    assert_eq!(costs(2, None), Some(2));
+    assert_eq!(costs(0, None), None);
+    assert_eq!(costs(0, Some(b"nonsense")), None);
+    assert_eq!(costs(0, Some(b"3")), Some(3));
+    let free = with(0);
+    let unmet = Explained::Not(Unmet::Cost);
+    assert_eq!(free.explain(0, &Told::default()), Some(unmet));
+    assert_eq!(free.needs().headers, ["x-cost"]);
 }
 
 #[test]
@@ -380,7 +424,7 @@ fn a_rule_keeps_its_counts_when_anything_but_its_identity_changes() {
         name: "x-key".into(),
         expect: Expect::Present,
     }];
-    kept.cost = 2;
+    kept.cost = 2.into();
     assert_eq!(key(kept, &request), before);
 
     let quotas = [
@@ -438,7 +482,7 @@ fn rules_that_make_no_set_say_why() {
     assert_eq!(twice.to_string(), "two rules are called a");
 
     let costless = wrong(vec![Rule {
-        cost: 0,
+        cost: 0.into(),
         ..rule("a")
     }]);
     assert_eq!(costless.to_string(), "rule 0 (a) cannot be enforced");

@@ -61,6 +61,10 @@ pub struct CountGroup {
     /// Of `hits`: admitted because nobody could be asked.
     #[prost(uint64, repeated, tag = "5")]
     pub leaked: ::prost::alloc::vec::Vec<u64>,
+    /// Hits given back that were counted in this window, in this batch or before it:
+    /// the response has cost less than was spent.
+    #[prost(uint64, repeated, tag = "6")]
+    pub returned: ::prost::alloc::vec::Vec<u64>,
 }
 /// Where a source stands with some keys, once the batches of this message are
 /// counted.
@@ -214,6 +218,10 @@ pub struct LeaseGroup {
     /// the rule has a penalty for that.
     #[prost(uint64, repeated, tag = "10")]
     pub penalty_ms: ::prost::alloc::vec::Vec<u64>,
+    /// Milliseconds until a request could be admitted if nobody else came; 0: there is
+    /// room for one.
+    #[prost(uint64, repeated, tag = "11")]
+    pub retry_ms: ::prost::alloc::vec::Vec<u64>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RuleSet {
@@ -274,6 +282,8 @@ pub struct Rule {
     /// reader that does not know one of them, or meets a kind or an enum value
     /// that it does not know, applies the rule to nothing. 16: windows that are
     /// calendar months. 32: a limit of 0 is no limit, so that it applies to nothing.
+    /// 256: the cost stands in the request (`header_cost`). 512: the response changes
+    /// what a request has spent (`header_cost`, `refund`).
     #[prost(uint64, tag = "19")]
     pub requires: u64,
     /// When the region answers a request that it decides itself. Nothing to a source.
@@ -288,6 +298,16 @@ pub struct Rule {
     /// Calendar months, in UTC, that the window has: 1. Index 0 is January 1970.
     #[prost(uint32, tag = "23")]
     pub window_months: u32,
+    /// What a request costs by a header; none: `cost`.
+    #[prost(message, optional, tag = "24")]
+    pub header_cost: ::core::option::Option<HeaderCost>,
+    /// Statuses of a response for which its request has spent nothing: 100 to 599, or
+    /// 1 to 5 for all that begin with that digit.
+    #[prost(uint32, repeated, tag = "25")]
+    pub refund: ::prost::alloc::vec::Vec<u32>,
+    /// Which headers tell a client of its quota.
+    #[prost(message, optional, tag = "26")]
+    pub quota_headers: ::core::option::Option<QuotaHeaders>,
     /// How many of the conditions, the last ones, say whether a request is of that
     /// tier. They hold like the others.
     #[prost(uint32, tag = "27")]
@@ -456,6 +476,62 @@ pub mod rule {
             match value {
                 "DURABLE" => Some(Self::Durable),
                 "FAST" => Some(Self::Fast),
+                _ => None,
+            }
+        }
+    }
+}
+/// What a header says, up to `max`; `default` if it says no number.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HeaderCost {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Whether the header is the response's; `cost` is then spent beforehand.
+    #[prost(bool, tag = "2")]
+    pub response: bool,
+    #[prost(uint64, tag = "3")]
+    pub max: u64,
+    #[prost(uint64, tag = "4")]
+    pub default: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct QuotaHeaders {
+    #[prost(enumeration = "quota_headers::Form", tag = "1")]
+    pub form: i32,
+    /// Also where a request is allowed.
+    #[prost(bool, tag = "2")]
+    pub always: bool,
+}
+/// Nested message and enum types in `QuotaHeaders`.
+pub mod quota_headers {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+    #[repr(i32)]
+    pub enum Form {
+        Draft = 0,
+        XRatelimit = 1,
+        Both = 2,
+        None = 3,
+    }
+    impl Form {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Draft => "DRAFT",
+                Self::XRatelimit => "X_RATELIMIT",
+                Self::Both => "BOTH",
+                Self::None => "NONE",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "DRAFT" => Some(Self::Draft),
+                "X_RATELIMIT" => Some(Self::XRatelimit),
+                "BOTH" => Some(Self::Both),
+                "NONE" => Some(Self::None),
                 _ => None,
             }
         }

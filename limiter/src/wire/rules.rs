@@ -16,6 +16,7 @@ use crate::{
 };
 
 mod codes;
+mod features;
 mod read;
 #[cfg(test)]
 mod tests;

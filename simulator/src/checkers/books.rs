@@ -1,4 +1,5 @@
-//! The books: every acknowledged hit is counted, and counted once.
+//! The books: every acknowledged hit is counted, and counted once; and so is every
+//! hit that was given back.
 //!
 //! Kept from what was sent and what was acknowledged, batch by batch, and
 //! compared with the ledger's own sum after every message it takes in.
@@ -15,7 +16,32 @@ use limiter::{
 use crate::region::Synced;
 
 /// Hits by rule.
-type Hits = BTreeMap<RuleId, u64>;
+type Hits = BTreeMap<RuleId, Sum>;
+
+/// Hits counted, and hits given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sum {
+    hits: u64,
+    returned: u64,
+}
+
+impl Sum {
+    fn add(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.returned += other.returned;
+    }
+
+    fn remove(&mut self, other: Self) {
+        self.hits -= other.hits;
+        self.returned -= other.returned;
+    }
+
+    /// What there is more here than there.
+    const fn beyond(self, other: Self) -> u64 {
+        let hits = self.hits.saturating_sub(other.hits);
+        hits + self.returned.saturating_sub(other.returned)
+    }
+}
 
 /// Source, epoch, partition, sequence: what a batch is known by.
 type Name = (u64, u64, u32, u64);
@@ -92,7 +118,7 @@ impl Books {
         for entry in self.batches.values_mut() {
             if entry.durable_at.take_if(|at| *at > now).is_some() {
                 for (rule, hits) in &entry.hits {
-                    *self.counted.entry(*rule).or_default() -= hits;
+                    self.counted.entry(*rule).or_default().remove(*hits);
                 }
             }
         }
@@ -110,10 +136,16 @@ impl Books {
 
     /// How the ledger's sums differ from what it acknowledged.
     pub(crate) fn difference(&self, ledger: &Ledger) -> Difference {
-        let booked: Hits = ledger.hits_by_rule().into_iter().collect();
+        let mut booked = Hits::new();
+        for (rule, hits) in ledger.hits_by_rule() {
+            booked.entry(rule).or_default().hits = hits;
+        }
+        for (rule, returned) in ledger.returned_by_rule() {
+            booked.entry(rule).or_default().returned = returned;
+        }
         let missing = |of: &Hits, from: &Hits| {
-            let less = |(rule, hits): (&RuleId, &u64)| {
-                hits.saturating_sub(from.get(rule).copied().unwrap_or_default())
+            let less = |(rule, sum): (&RuleId, &Sum)| {
+                sum.beyond(from.get(rule).copied().unwrap_or_default())
             };
             of.iter().map(less).sum()
         };
@@ -123,22 +155,27 @@ impl Books {
         }
     }
 
-    /// Hits acknowledged in all.
-    pub(crate) fn acknowledged(&self) -> u64 {
-        self.counted.values().sum()
+    /// Hits acknowledged in all, and hits given back.
+    pub(crate) fn acknowledged(&self) -> (u64, u64) {
+        let mut sum = Sum::default();
+        self.counted.values().for_each(|one| sum.add(*one));
+        (sum.hits, sum.returned)
     }
 }
 
 fn hits_of(batch: &Batch) -> Hits {
     let mut hits = Hits::new();
     for group in &batch.groups {
-        *hits.entry(RuleId(group.rule)).or_default() += group.hits.iter().sum::<u64>();
+        hits.entry(RuleId(group.rule)).or_default().add(Sum {
+            hits: group.hits.iter().sum(),
+            returned: group.returned.iter().sum(),
+        });
     }
     hits
 }
 
 fn add(sum: &mut Hits, hits: &Hits) {
     for (rule, hits) in hits {
-        *sum.entry(*rule).or_default() += hits;
+        sum.entry(*rule).or_default().add(*hits);
     }
 }

@@ -2,9 +2,9 @@
 
 use limiter::{
     decision::{Decision, Tier, Verdict},
-    edge::{RuleStats, SourceStats},
-    request::Query,
-    rule::Scope,
+    edge::{Open, RuleStats, SourceStats},
+    request::{Hit, Query},
+    rule::{Rule, Scope},
 };
 
 /// Counts of a whole run.
@@ -17,6 +17,9 @@ pub(crate) struct Tally {
     pub(crate) hits: u64,
     /// Those that were denied with them.
     pub(crate) hits_most: u64,
+    /// Hits of admitted requests whose responses should have been waited for, and
+    /// were not.
+    pub(crate) unopened: u64,
     /// Hits admitted because nobody could be asked.
     pub(crate) leaked: u64,
     /// By the sources' own account.
@@ -58,6 +61,27 @@ impl Tally {
         if decision.tier == Tier::Fallback {
             let hits = query.hits.iter().filter(|hit| hit.rule == decision.rule);
             self.leaked += hits.map(|hit| hit.cost).sum::<u64>();
+        }
+    }
+
+    /// A request was admitted, and this is what its source keeps of it until its
+    /// response comes.
+    pub(crate) fn opened(&mut self, query: &Query, open: Option<&Open>) {
+        let late = |hit: &&Hit| {
+            let rule = query.rules.rule(hit.rule);
+            rule.is_some_and(|rule| rule.settles_late() && rule.scope != Scope::Pop)
+        };
+        let kept =
+            |hit: &&Hit| open.is_some_and(|open| open.hits().any(|other| other.key == hit.key));
+        let due = query.hits.iter().filter(late);
+        self.unopened += due.filter(|hit| !kept(hit)).count() as u64;
+    }
+
+    /// What a request spent under one rule turns out to be another cost.
+    pub(crate) fn settle(&mut self, rule: &Rule, spent: u64, cost: u64) {
+        if rule.scope != Scope::Pop {
+            self.hits = self.hits + cost - spent;
+            self.hits_most += cost.saturating_sub(spent);
         }
     }
 

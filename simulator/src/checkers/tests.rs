@@ -170,6 +170,66 @@ fn a_batch_that_is_sent_again_with_other_hits_is_noticed() {
     assert!(books.synced(&other, &world.ledger).is_err());
 }
 
+/// A message that gives so many hits back.
+fn giving_back(source: u64, sequence: u64, hits: u64) -> SyncRequest {
+    let mut request = World::request(source, sequence, 0, 0);
+    for group in request.batches.iter_mut().flat_map(|one| &mut one.groups) {
+        group.returned = vec![hits];
+    }
+    request
+}
+
+#[test]
+fn a_refund_that_is_in_no_book_or_is_there_twice_is_noticed() {
+    let (mut world, mut books) = (World::new(), Books::default());
+    let counted = world.sync(World::request(1, 1, 5, 0), 1);
+    books.synced(&counted, &world.ledger).unwrap();
+    let request = giving_back(1, 2, 3);
+    let lost = synced(
+        request.clone(),
+        acknowledged(&request, Status::Counted),
+        at(2),
+    );
+    let error = books.synced(&lost, &world.ledger).unwrap_err();
+    assert!(error.contains("misses 3"), "{error}");
+    world.sync(request, 3);
+    books.compare(&world.ledger).unwrap();
+    world.sync(giving_back(1, 3, 2), 4);
+    let error = books.compare(&world.ledger).unwrap_err();
+    assert!(error.contains("2 more than once"), "{error}");
+}
+
+#[test]
+fn a_refund_that_is_spent_twice_is_noticed() {
+    let fleet = Fleet {
+        sources: 20,
+        round_trip: Micros::ZERO,
+    };
+    let mut windows = Windows::new(fleet);
+    let query = query();
+    let (hit, rules) = (*query.hits.first().unwrap(), rules());
+    let rule = rules.rule(0).unwrap();
+    for _ in 0..LIMIT + 2 {
+        windows.admitted(&query, at(1)).unwrap();
+    }
+    windows.settled(rule, &hit, 0, at(1), at(2));
+    windows.admitted(&query, at(3)).unwrap();
+    assert!(windows.admitted(&query, at(3)).is_err());
+}
+
+#[test]
+fn a_response_that_nobody_waits_for_is_noticed() {
+    let mut plain = rules().rule(0).unwrap().clone();
+    plain.refund = vec![limiter::rule::StatusMatch::Class(5)];
+    let heeding = plan::ruleset(vec![plain]).unwrap();
+    let mut checkers = Checkers::new(&crate::setup::Setup::sample());
+    checkers.opened(&query(), None);
+    assert_eq!(checkers.tally.unopened, 0, "no rule cares");
+    let heeded = heeding.resolve(&Asked { path: "/", key: "" });
+    checkers.opened(&heeded, None);
+    assert_eq!(checkers.tally.unopened, 1);
+}
+
 #[test]
 fn more_lent_than_is_left_is_noticed() {
     let (mut world, mut limits) = (World::new(), Limits::default());

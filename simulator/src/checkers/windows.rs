@@ -1,5 +1,5 @@
 //! While nothing goes wrong, no window of any key admits more than the limit and
-//! what its rule says it may be missed by.
+//! what its rule says it may be missed by, what was given back not counted.
 //!
 //! Counted from the verdicts alone, by the true clock.
 
@@ -9,7 +9,7 @@ use limiter::{
     bound::{Fleet, Over},
     count::Count,
     key::CounterKey,
-    request::Query,
+    request::{Hit, Query},
     rule::{Action, Consistency, Rule, Scope},
     time::Timestamp,
 };
@@ -39,7 +39,7 @@ impl Windows {
             let Some(rule) = rule else { continue };
             let count = self.counts.entry(hit.key).or_default();
             count.add(&rule.quota, hit.cost, now);
-            let most = Over::of(rule, self.fleet).hits() + SLACK * hit.cost;
+            let most = Over::as_they_come(rule, self.fleet).hits() + SLACK * hit.cost;
             let over = -i128::from(count.room_micro(&rule.quota, now)) / 1_000_000;
             if over > i128::from(most) {
                 let name = &rule.name;
@@ -50,6 +50,23 @@ impl Windows {
             }
         }
         Ok(())
+    }
+
+    /// The response to a request that was admitted at `at` says what it has cost in
+    /// all. What that is more has happened, and is no fault of who admitted it.
+    pub(crate) fn settled(
+        &mut self,
+        rule: &Rule,
+        hit: &Hit,
+        cost: u64,
+        at: Timestamp,
+        now: Timestamp,
+    ) {
+        if let Some(count) = self.counts.get_mut(&hit.key) {
+            let window = rule.quota.window.index(at);
+            let back = hit.cost.saturating_sub(cost);
+            count.give_back(&rule.quota, window, back, now);
+        }
     }
 }
 

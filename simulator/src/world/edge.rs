@@ -2,14 +2,19 @@
 
 use std::rc::Rc;
 
-use limiter::decision::Verdict;
+use limiter::{decision::Verdict, time::Micros};
 
-use super::{Event, Flight, World};
+use super::{Event, Flight, Responding, World};
 use crate::{
     arrivals::Arrival,
     region::Reply,
+    response::Response,
     source::{Held, held_until},
 };
+
+/// How long after the last request responses still come: what they change has to get
+/// through before the accounts are drawn up.
+const LINGER: Micros = Micros::from_secs(10);
 
 /// No source has more to send at once than this.
 const SENDS_MAX: usize = 10_000;
@@ -18,7 +23,14 @@ impl World<'_> {
     /// A request arrives at a source.
     pub(super) fn request(&mut self, arrival: Arrival) {
         let query = &self.plan.queries[arrival.key];
-        self.exact.decide(query, self.now);
+        let manner = self.setup.responses;
+        let response = manner.map(|manner| manner.answer(&mut self.responses, self.now));
+        let admitted = self.exact.decide(query, self.now);
+        if let Some(response) = response.filter(|_| admitted) {
+            let (key, at) = (arrival.key, self.now);
+            let event = Event::RespondExactly { key, at, response };
+            self.queue.push(response.at, event);
+        }
         self.checkers.tally.requests += 1;
         let source = &mut self.sources[arrival.source];
         let local = source.local(self.now);
@@ -26,10 +38,10 @@ impl World<'_> {
         if let Some(until) = held_until(&verdict) {
             self.checkers.tally.held += 1;
             let until = source.truly(until);
-            let held = source.hold(arrival.key, until);
+            let held = source.hold(arrival.key, response, until);
             self.wait(arrival.source, &held);
         } else {
-            self.conclude(arrival.source, arrival.key, &verdict);
+            self.conclude(arrival.source, arrival.key, response, &verdict);
         }
         self.drain(arrival.source);
     }
@@ -62,7 +74,7 @@ impl World<'_> {
         let query = &self.plan.queries[held.key];
         let local = source.local(self.now);
         let verdict = source.limiter.decide_held(query, local, true);
-        self.conclude(place, held.key, &verdict);
+        self.conclude(place, held.key, held.response, &verdict);
         self.drain(place);
     }
 
@@ -102,16 +114,60 @@ impl World<'_> {
             // It is still to be given up when it was first told.
             source.held.push(held);
         } else {
-            self.conclude(place, held.key, &verdict);
+            self.conclude(place, held.key, held.response, &verdict);
         }
     }
 
     /// A request is answered.
-    fn conclude(&mut self, place: usize, key: usize, verdict: &Verdict) {
+    fn conclude(
+        &mut self,
+        place: usize,
+        key: usize,
+        response: Option<Response>,
+        verdict: &Verdict,
+    ) {
         let query = &self.plan.queries[key];
-        let local = self.sources[place].local(self.now);
+        let source = &self.sources[place];
+        let local = source.local(self.now);
         self.checkers
             .verdict(place, query, verdict, self.now, local);
+        let Some(response) = response.filter(|_| matches!(verdict, Verdict::Allow(_))) else {
+            return;
+        };
+        let open = source.limiter.open(query, local);
+        self.checkers.opened(query, open.as_ref());
+        let in_time = response.at <= self.setup.end().after(LINGER);
+        if let Some(open) = open.filter(|_| in_time) {
+            let (source, life, at) = (place, source.life, self.now);
+            let responding = Responding {
+                source,
+                life,
+                key,
+                at,
+                open,
+                response,
+            };
+            let event = Event::Respond(Box::new(responding));
+            self.queue.push(response.at.max(self.now), event);
+        }
+    }
+
+    /// The response to a request that a source has admitted. One that has died
+    /// meanwhile has taken the request with it.
+    pub(super) fn respond(&mut self, responding: &Responding) {
+        let source = &mut self.sources[responding.source];
+        if source.life != responding.life {
+            return;
+        }
+        let local = source.local(self.now);
+        source
+            .limiter
+            .close(&responding.open, &responding.response, local);
+        let query = &self.plan.queries[responding.key];
+        let (at, now) = (responding.at, self.now);
+        self.checkers
+            .responded(query, &responding.open, &responding.response, at, now);
+        self.drain(responding.source);
     }
 
     fn wait(&mut self, source: usize, held: &Held) {

@@ -69,11 +69,17 @@ impl World<'_> {
     fn conserve(&mut self) {
         let tally = self.checkers.tally;
         let reported = tally.reported;
-        let booked = self.checkers.books.acknowledged() + reported.untracked;
+        let (counted, returned) = self.checkers.books.acknowledged();
+        let booked = counted + reported.untracked;
         if !self.is_sure() {
             self.expect_no_less(tally.hits_most, booked);
         } else {
-            self.expect_equal("hits admitted", tally.hits, "hits in the books", booked);
+            let left = booked.saturating_sub(returned);
+            self.expect_equal("hits admitted", tally.hits, "hits in the books", left);
+        }
+        if self.is_sure() && reported.untracked == 0 && tally.unopened > 0 {
+            let what = format!("{} responses nobody waits for", tally.unopened);
+            self.checkers.violated(self.now, &what);
         }
         if self.setup.rules.len() == 1 || reported.leaked < tally.leaked {
             // An answer names one rule; another may have leaked, too.

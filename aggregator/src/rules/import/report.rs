@@ -14,6 +14,7 @@ use limiter::{
 use serde::Serialize;
 
 use crate::rules::{
+    CostSaid,
     at::At,
     conditions,
     diagnostic::Place,
@@ -175,8 +176,14 @@ fn kept(rule: &Rule) -> String {
     if !parts.is_empty() {
         let _ = write!(text, ", for each {}", parts.join(", "));
     }
-    if rule.cost != 1 {
-        let _ = write!(text, ", {} a request", rule.cost);
+    match CostSaid::of(&rule.cost) {
+        CostSaid::Hits(1) => {}
+        CostSaid::Hits(cost) => {
+            let _ = write!(text, ", {cost} a request");
+        }
+        CostSaid::Words(words) => {
+            let _ = write!(text, ", a request spends {words}");
+        }
     }
     if rule.penalty > Micros::ZERO {
         let _ = write!(text, ", then denied for {}", Written(rule.penalty));

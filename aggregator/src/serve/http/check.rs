@@ -10,20 +10,17 @@ use axum::{
     Json,
     body::Body,
     extract::{Query, State, rejection::QueryRejection},
-    http::{HeaderMap, StatusCode},
+    http::HeaderMap,
     response::{IntoResponse, Response},
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{App, body, caller::Caller, problem::Problem, quota_headers};
+use super::{App, body, caller::Caller, enforced, problem::Problem};
 use crate::{
     rules::Described,
     serve::task::{Check, Checked},
 };
-
-/// The type of problem that a spent quota is, as registered.
-const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
 
 /// Either a rule and a key, or a request.
 #[derive(Deserialize)]
@@ -95,19 +92,19 @@ pub(super) async fn check(
     };
     let checked = app.ledger.check(check, permit).await?;
     tracing::debug!(
-        rule = checked.rule,
+        rule = checked.rule().map(|rule| &*rule.name),
         allowed = checked.allowed,
         key = ?key,
         tenant = &*caller.tenant,
         token = caller.token.as_deref(),
         "checked"
     );
-    let mut response = match options.enforce && !checked.allowed {
-        true => exceeded(&checked).into_response(),
-        false => Json(describe(&checked)).into_response(),
-    };
+    if options.enforce && !checked.allowed {
+        return Ok(enforced::denied(&checked));
+    }
+    let mut response = Json(describe(&checked)).into_response();
     if options.enforce {
-        quota_headers::add(response.headers_mut(), &checked);
+        enforced::allowed(response.headers_mut(), &checked);
     }
     Ok(response)
 }
@@ -175,13 +172,13 @@ impl TryFrom<Request> for Described {
 /// What was decided; without numbers if no rule applies.
 fn describe(checked: &Checked) -> Value {
     let decision = &checked.decision;
-    let applies = checked.rule.is_some() && !checked.unlimited;
+    let applies = checked.rule().is_some_and(|rule| !rule.unlimited);
     let reset_at = checked.now.after(decision.reset_after).as_micros();
     let retry_after = decision.retry_after.filter(|_| !checked.allowed);
     json!({
         "allowed": checked.allowed,
-        "rule": checked.rule,
-        "rule_tier": checked.tier,
+        "rule": checked.rule_name(),
+        "rule_tier": checked.rule().and_then(|rule| rule.tier.as_deref()),
         "limit": applies.then_some(decision.limit),
         "remaining": applies.then_some(decision.remaining),
         "reset_at": applies.then_some(reset_at.div_ceil(1_000_000)),
@@ -189,25 +186,4 @@ fn describe(checked: &Checked) -> Value {
         "tier": decision.tier.name(),
         "shadowed": decision.shadowed,
     })
-}
-
-fn exceeded(checked: &Checked) -> Problem {
-    let rule = checked.rule.as_deref().unwrap_or_default();
-    let detail = match checked.decision.retry_after {
-        Some(_) => format!("the quota of rule {rule:?} is spent"),
-        None => format!("rule {rule:?} never allows so large a cost"),
-    };
-    let status = StatusCode::TOO_MANY_REQUESTS;
-    let problem = Problem::new(
-        status,
-        "quota-exceeded",
-        "Request cannot be satisfied as assigned quota has been exceeded",
-        detail,
-    )
-    .registered(QUOTA_EXCEEDED)
-    .with("violated-policies", json!([rule]));
-    match checked.decision.retry_after {
-        Some(wait) => problem.retry_after(wait.as_secs_ceil()),
-        None => problem,
-    }
 }

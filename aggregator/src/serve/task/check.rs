@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use limiter::{
     decision::{Decision, Tier, Verdict},
     request::{Hit, Query},
-    rule::Commit,
+    rule::{Commit, Cost},
     ruleset::RuleSet,
     time::Micros,
 };
@@ -75,19 +75,16 @@ impl Task {
             Verdict::Deny(decision) => (false, decision),
             Verdict::Pass | Verdict::Hold { .. } => (true, NO_RULE),
         };
-        let rule = query.rules.rule(named.unwrap_or(decision.rule));
-        if let Some(rule) = rule {
-            self.metrics.count_check(rule, allowed);
-        }
         let checked = Checked {
-            rule: rule.map(|rule| rule.name.clone()),
-            tier: rule.and_then(|rule| rule.tier.clone()),
-            unlimited: rule.is_some_and(|rule| rule.unlimited),
-            window: rule.and_then(|rule| rule.quota.window.fixed()),
+            rules: Arc::clone(&query.rules),
+            place: named.unwrap_or(decision.rule),
             now,
             allowed,
             decision,
         };
+        if let Some(rule) = checked.rule() {
+            self.metrics.count_check(rule, allowed);
+        }
         let rests_on = self.checked_rests_on(&query);
         self.answer(rests_on, checked, answer, Some(permit));
         Ok(())
@@ -148,7 +145,7 @@ fn resolve(rules: &Arc<RuleSet>, check: &Check) -> Result<(Query, Option<usize>)
         hits.push(Hit {
             rule: place,
             key,
-            cost: cost.unwrap_or(rule.cost),
+            cost: cost.unwrap_or_else(|| unasked(&rule.cost)),
         });
     }
     let rules = Arc::clone(rules);
@@ -167,6 +164,15 @@ fn of_tier(rules: &RuleSet, name: &str, tier: &str) -> Result<usize, Refusal> {
             known: known.collect(),
         }
     })
+}
+
+/// What a check spends that does not say how much: no request is there whose header
+/// would say it, nor a response.
+fn unasked(cost: &Cost) -> u64 {
+    match cost {
+        Cost::RequestHeader { default, .. } => (*default).max(1),
+        cost => cost.most_upfront(),
+    }
 }
 
 #[cfg(test)]

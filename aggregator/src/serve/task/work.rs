@@ -1,12 +1,15 @@
 //! What the ledger's task is asked, and what it answers.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use limiter::{
     counter::AddError,
     decision::Decision,
     ledger::SyncError,
-    time::{Micros, Timestamp},
+    rule::Rule,
+    ruleset::RuleSet,
+    time::Timestamp,
     wire::{SyncReply, SyncRequest},
 };
 use tokio::sync::oneshot;
@@ -94,20 +97,29 @@ pub(in crate::serve) enum Check {
 /// A request that was decided.
 #[derive(Clone, Debug)]
 pub(in crate::serve) struct Checked {
-    /// The rule that was decisive; none if none applies.
-    pub(in crate::serve) rule: Option<String>,
-    /// The tier that this rule is for; none: everybody, or everybody else.
-    pub(in crate::serve) tier: Option<String>,
-    /// Whether that tier has no limit: there are no numbers then.
-    pub(in crate::serve) unlimited: bool,
-    /// How long its window is; none of a calendar month.
-    pub(in crate::serve) window: Option<Micros>,
+    /// The rules that it was decided by.
+    pub(in crate::serve) rules: Arc<RuleSet>,
+    /// The place of the one that was decisive, or that was named; beyond them all if
+    /// none applies.
+    pub(in crate::serve) place: usize,
     /// When, by the region's clock.
     pub(in crate::serve) now: Timestamp,
     /// Whether it is allowed.
     pub(in crate::serve) allowed: bool,
     /// The numbers behind it.
     pub(in crate::serve) decision: Decision,
+}
+
+impl Checked {
+    /// The rule that was decisive, or asked for by name; none if none applies.
+    pub(in crate::serve) fn rule(&self) -> Option<&Rule> {
+        self.rules.rule(self.place)
+    }
+
+    /// What it is called.
+    pub(in crate::serve) fn rule_name(&self) -> Option<&str> {
+        self.rule().map(|rule| &*rule.name)
+    }
 }
 
 /// Why a request was not answered as asked.

@@ -26,6 +26,13 @@ unsafe extern "C" {
         data: *mut *mut u8,
         size: *mut usize,
     ) -> Status;
+    pub(super) fn proxy_replace_header_map_value(
+        map: u32,
+        name: *const u8,
+        name_size: usize,
+        value: *const u8,
+        value_size: usize,
+    ) -> Status;
     pub(super) fn proxy_get_property(
         path: *const u8,
         path_size: usize,

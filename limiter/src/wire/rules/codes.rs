@@ -5,15 +5,9 @@
 use super::Trouble;
 use crate::{
     quota::Algorithm,
-    rule::{Action, Commit, Consistency, Fallback, Scope},
-    wire::rule as wire,
+    rule::{Action, Commit, Consistency, Fallback, HeaderForm, Scope},
+    wire::{quota_headers, rule as wire},
 };
-
-/// Of `requires`: that windows may be calendar months.
-pub(super) const MONTHS: u64 = 1 << 4;
-
-/// Of `requires`: that there may be no limit.
-pub(super) const UNLIMITED: u64 = 1 << 5;
 
 pub(super) fn algorithm(code: i32) -> Result<Algorithm, Trouble> {
     Ok(
@@ -113,5 +107,27 @@ pub(super) const fn commit_code(word: Commit) -> i32 {
     (match word {
         Commit::Durable => wire::Commit::Durable,
         Commit::Fast => wire::Commit::Fast,
+    }) as i32
+}
+
+/// What a client is told decides nothing; a form that is not known is told not at
+/// all.
+pub(super) fn header_form(code: i32) -> HeaderForm {
+    use quota_headers::Form;
+    match Form::try_from(code) {
+        Ok(Form::Draft) => HeaderForm::Draft,
+        Ok(Form::XRatelimit) => HeaderForm::XRateLimit,
+        Ok(Form::Both) => HeaderForm::Both,
+        Ok(Form::None) | Err(_) => HeaderForm::None,
+    }
+}
+
+pub(super) const fn header_form_code(word: HeaderForm) -> i32 {
+    use quota_headers::Form;
+    (match word {
+        HeaderForm::Draft => Form::Draft,
+        HeaderForm::XRateLimit => Form::XRatelimit,
+        HeaderForm::Both => Form::Both,
+        HeaderForm::None => Form::None,
     }) as i32
 }

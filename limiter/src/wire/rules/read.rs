@@ -3,21 +3,21 @@
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::num::NonZeroU64;
 
-use super::{FieldError, Trouble, codes};
+use super::{FieldError, Trouble, codes, features};
 use crate::{
     address::Cidr,
     quota::{Algorithm, Quota},
-    rule::{Condition, Expect, KeyPart, OnFailure, Response, Rule, response::Body},
+    rule::{
+        Condition, Cost, Expect, KeyPart, OnFailure, QuotaHeaders, Response, Rule, StatusMatch,
+        TellWhen, response::Body,
+    },
     time::Micros,
     window::Window,
     wire::{self, HeaderCondition, Values, condition, header_condition, key_part},
 };
 
-/// The features that this release knows (`requires` in the message).
-const FEATURES: u64 = codes::MONTHS | codes::UNLIMITED;
-
 pub(super) fn rule(sent: &wire::Rule) -> Result<Rule, Trouble> {
-    if sent.requires & !FEATURES != 0 {
+    if sent.requires & !features::KNOWN != 0 {
         return Err(Trouble::Unknown);
     }
     let conditions: Result<Vec<_>, _> = sent.conditions.iter().map(condition).collect();
@@ -41,7 +41,8 @@ pub(super) fn rule(sent: &wire::Rule) -> Result<Rule, Trouble> {
         },
         action: codes::action(sent.action)?,
         quota: quota(sent)?,
-        cost: sent.cost,
+        cost: cost(sent),
+        refund: refund(&sent.refund)?,
         count_denied: sent.count_denied,
         local_cap: sent.local_cap,
         tolerance_ppm: sent.tolerance_ppm,
@@ -49,6 +50,7 @@ pub(super) fn rule(sent: &wire::Rule) -> Result<Rule, Trouble> {
         penalty: Micros::new(sent.penalty_us),
         commit: codes::commit(sent.commit),
         response: sent.response.as_ref().map(response).transpose()?,
+        quota_headers: quota_headers(sent),
     })
 }
 
@@ -64,7 +66,42 @@ fn names(sent: &wire::Rule) -> Result<(String, Option<String>), FieldError> {
 }
 
 const fn is_unlimited(sent: &wire::Rule) -> bool {
-    sent.limit == 0 && sent.requires & codes::UNLIMITED != 0
+    sent.limit == 0 && sent.requires & features::UNLIMITED != 0
+}
+
+fn cost(sent: &wire::Rule) -> Cost {
+    let Some(header) = &sent.header_cost else {
+        return Cost::Fixed(sent.cost);
+    };
+    let (name, max, default) = (header.name.clone(), header.max, header.default);
+    match header.response {
+        false => Cost::RequestHeader { name, max, default },
+        true => Cost::ResponseHeader {
+            name,
+            max,
+            upfront: sent.cost,
+            default,
+        },
+    }
+}
+
+fn refund(sent: &[u32]) -> Result<Vec<StatusMatch>, FieldError> {
+    let status = |code: &u32| match code {
+        0..=9 => narrow("refund", *code).map(StatusMatch::Class),
+        code => narrow("refund", *code).map(StatusMatch::One),
+    };
+    sent.iter().map(status).collect()
+}
+
+fn quota_headers(sent: &wire::Rule) -> QuotaHeaders {
+    let sent = sent.quota_headers.unwrap_or_default();
+    QuotaHeaders {
+        form: codes::header_form(sent.form),
+        when: match sent.always {
+            true => TellWhen::Always,
+            false => TellWhen::Denied,
+        },
+    }
 }
 
 fn response(sent: &wire::Response) -> Result<Response, Trouble> {

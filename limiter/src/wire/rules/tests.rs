@@ -9,8 +9,8 @@ use super::*;
 use crate::{
     quota::{Algorithm, Quota},
     rule::{
-        Action, Commit, Condition, Consistency, Expect, Fallback, KeyPart, OnFailure, Response,
-        Scope, response::Body,
+        Action, Commit, Condition, Consistency, Cost, Expect, Fallback, HeaderForm, KeyPart,
+        OnFailure, QuotaHeaders, Response, Scope, StatusMatch, TellWhen, response::Body,
     },
     time::Micros,
     window::Window,
@@ -51,10 +51,7 @@ fn full() -> Rule {
             header(Expect::OneOf(texts("v"))),
             Condition::Address(vec!["10.0.0.0/8".parse().unwrap()]),
             header(Expect::Like(texts("*bot*"))),
-            Condition::Cookie {
-                name: "sid".into(),
-                expect: Expect::Absent,
-            },
+            cookie("sid", Expect::Absent),
             Condition::Query {
                 name: "q".into(),
                 expect: Expect::Present,
@@ -80,7 +77,8 @@ fn full() -> Rule {
             KeyPart::Optional(KeyPart::Header("x-key".into()).into()),
         ],
         quota: quota.with_burst(200.try_into().unwrap()),
-        cost: 2,
+        cost: by_response(),
+        refund: vec![StatusMatch::One(404), StatusMatch::Class(5)],
         count_denied: true,
         scope: Scope::Global,
         consistency: Consistency::Exact,
@@ -95,6 +93,24 @@ fn full() -> Rule {
         penalty: Micros::from_secs(3),
         commit: Commit::Fast,
         response: Some(answer()),
+        quota_headers: QuotaHeaders {
+            form: HeaderForm::Both,
+            when: TellWhen::Always,
+        },
+    }
+}
+
+fn cookie(name: &str, expect: Expect) -> Condition {
+    let name = name.into();
+    Condition::Cookie { name, expect }
+}
+
+fn by_response() -> Cost {
+    Cost::ResponseHeader {
+        name: "x-cost".into(),
+        max: 9,
+        upfront: 2,
+        default: 3,
     }
 }
 
@@ -214,7 +230,7 @@ fn who_does_not_know_that_there_may_be_no_limit_applies_such_a_rule_to_nothing()
     let mut rule = Rule::new("r", full().quota);
     rule.unlimited = true;
     let message = wire::Rule::from(&rule);
-    assert_eq!((message.limit, message.requires), (0, codes::UNLIMITED));
+    assert_eq!((message.limit, message.requires), (0, features::UNLIMITED));
 }
 
 #[test]
@@ -248,7 +264,7 @@ fn a_field_that_no_release_would_send_refuses_the_set_and_says_which() {
     );
     assert_eq!(
         wrong(|rule| rule.cost = 0),
-        "cost is at least 1 and at most 1000000000000, got 0"
+        "upfront is at least 1 and at most 9, got 0"
     );
     let bits = |v4_bits| {
         let v6_bits = 64;
@@ -267,6 +283,30 @@ fn a_field_that_no_release_would_send_refuses_the_set_and_says_which() {
         })
     ));
     assert!(matches!(sent(change(33)), Err(RulesError::Set(_))));
+}
+
+#[test]
+fn a_rule_that_needs_the_response_is_left_alone_by_who_does_not_know_of_such() {
+    let requires = |change: fn(&mut Rule)| {
+        let mut rule = full();
+        rule.refund.clear();
+        rule.cost = 1.into();
+        change(&mut rule);
+        wire::Rule::from(&rule).requires
+    };
+    assert_eq!(requires(|_| {}), 0, "headers alone change no count");
+    assert_eq!(requires(|rule| rule.refund = full().refund), 1 << 9);
+    assert_eq!(requires(|rule| rule.cost = full().cost), 1 << 9);
+    let asked = |rule: &mut Rule| {
+        rule.cost = Cost::RequestHeader {
+            name: "x-cost".into(),
+            max: 5,
+            default: 0,
+        };
+    };
+    assert_eq!(requires(asked), 1 << 8);
+    let newer = sent(|rule| rule.requires |= 1 << 63).unwrap();
+    assert_eq!(newer.rule(0), Some(&Rule::unsupported("full")));
 }
 
 #[test]

@@ -8,12 +8,12 @@ use alloc::{
 
 use prost::bytes::Bytes;
 
-use super::codes;
+use super::{codes, features};
 use crate::{
     address::Cidr,
     key::HashSeed,
     quota::Algorithm,
-    rule::{Condition, Expect, KeyPart, Response, Rule},
+    rule::{Condition, Cost, Expect, KeyPart, QuotaHeaders, Response, Rule, StatusMatch, TellWhen},
     ruleset::RuleSet,
     time::Micros,
     wire::{self, AddressPart, HeaderCondition, Values, condition, header_condition, key_part},
@@ -55,7 +55,10 @@ impl From<&Rule> for wire::Rule {
                 Algorithm::TokenBucket => quota.capacity(),
                 Algorithm::FixedWindow | Algorithm::SlidingWindow => 0,
             },
-            cost: rule.cost,
+            cost: match &rule.cost {
+                Cost::RequestHeader { default, .. } => (*default).max(1),
+                cost => cost.most_upfront(),
+            },
             count_denied: rule.count_denied,
             scope: codes::scope_code(rule.scope),
             consistency: codes::consistency_code(rule.consistency),
@@ -66,20 +69,45 @@ impl From<&Rule> for wire::Rule {
             lease_expired: codes::fallback_code(rule.on_failure.lease_expired),
             action: codes::action_code(rule.action),
             penalty_us: rule.penalty.get(),
-            requires: requires(rule),
+            requires: features::of(rule),
             commit: codes::commit_code(rule.commit),
             response: rule.response.as_ref().map(wire::Response::from),
+            header_cost: header_cost(&rule.cost),
+            refund: rule.refund.iter().map(refund).collect(),
+            quota_headers: quota_headers(rule.quota_headers),
         }
     }
 }
 
-/// What a reader has to know so that the rule means to it what it says.
-fn requires(rule: &Rule) -> u64 {
-    let months = match rule.quota.window.fixed() {
-        Some(_) => 0,
-        None => codes::MONTHS,
+fn header_cost(cost: &Cost) -> Option<wire::HeaderCost> {
+    let (name, response, max, default) = match cost {
+        Cost::Fixed(_) => return None,
+        Cost::RequestHeader { name, max, default } => (name, false, *max, *default),
+        Cost::ResponseHeader {
+            name, max, default, ..
+        } => (name, true, *max, *default),
     };
-    months | if rule.unlimited { codes::UNLIMITED } else { 0 }
+    Some(wire::HeaderCost {
+        name: name.clone(),
+        response,
+        max,
+        default,
+    })
+}
+
+fn refund(status: &StatusMatch) -> u32 {
+    match status {
+        StatusMatch::One(status) => (*status).into(),
+        StatusMatch::Class(class) => (*class).into(),
+    }
+}
+
+/// None for those that a rule has by default.
+fn quota_headers(headers: QuotaHeaders) -> Option<wire::QuotaHeaders> {
+    (headers != QuotaHeaders::default()).then(|| wire::QuotaHeaders {
+        form: codes::header_form_code(headers.form),
+        always: headers.when == TellWhen::Always,
+    })
 }
 
 impl From<&Response> for wire::Response {

@@ -3,7 +3,7 @@
 use limiter::{
     quota::Algorithm,
     rule::{
-        Action, KeyPart, Response, WINDOW_MAX,
+        Action, Cost, KeyPart, Response, WINDOW_MAX,
         response::{Body, STATUS_DEFAULT},
     },
     time::Micros,
@@ -17,7 +17,7 @@ use crate::rules::{
         build::{make, quota},
         expr::Expr,
         report::Draft,
-        source::{fields, flag, list, number, text},
+        source::{fields, flag, list, number, number_of, text},
     },
 };
 
@@ -49,6 +49,9 @@ const LIMIT: &[&str] = &[
     "score_response_header_name",
 ];
 
+/// The highest score that a response can name.
+const SCORE_MAX: u64 = 1_000_000;
+
 /// Reads a rule; what is wrong with its form has been noted.
 pub(super) fn read(at: &At<'_>) -> Option<Draft> {
     let mut draft = Draft::new(at, "rule");
@@ -79,14 +82,7 @@ fn body(
     (action, response): (Action, Option<Response>),
     draft: &mut Draft,
 ) -> Option<()> {
-    if limit.get("score_per_period").is_some() {
-        draft.refuse(
-            "score_per_period: what a request costs stands in its response, which no rule reads",
-        );
-        return Some(());
-    }
-    let requests = limit.need("requests_per_period")?;
-    let requests = crate::rules::import::source::number_of(&requests)?;
+    let (requests, cost) = spent(limit, draft)?;
     limit.need("period")?;
     let period = number(limit, "period")?;
     let timeout = number(limit, "mitigation_timeout").unwrap_or(0);
@@ -123,10 +119,31 @@ fn body(
     );
     make(draft, quota, key, expr, |rule| {
         rule.action = action;
+        rule.cost = cost;
         rule.penalty = penalty;
         rule.response = response;
     });
     Some(())
+}
+
+/// What is counted: requests, or the scores that their responses name.
+fn spent(limit: &Fields<'_>, draft: &mut Draft) -> Option<(u64, Cost)> {
+    let Some(score) = limit.get("score_per_period") else {
+        let requests = limit.need("requests_per_period")?;
+        return Some((number_of(&requests)?, Cost::default()));
+    };
+    let name = limit.need("score_response_header_name")?;
+    let name = name.text("the name of a header")?.to_ascii_lowercase();
+    draft.approximate(
+        "score_per_period: a request counts 1 until its response says more, or nothing",
+    );
+    let cost = Cost::ResponseHeader {
+        name,
+        max: SCORE_MAX,
+        upfront: 1,
+        default: 0,
+    };
+    Some((number_of(&score)?, cost))
 }
 
 fn action(rule: &Fields<'_>, draft: &mut Draft) -> Option<(Action, Option<Response>)> {

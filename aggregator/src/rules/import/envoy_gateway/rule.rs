@@ -64,7 +64,7 @@ pub(super) fn read(at: &At<'_>, local: bool, target: &Target, draft: &mut Draft)
     let quota = quota(draft, requests, length, Algorithm::FixedWindow);
     let shadow = flag(&rule, "shadowMode");
     make(draft, quota, key, Expr::All(when), |rule| {
-        rule.cost = cost;
+        rule.cost = cost.into();
         rule.count_denied = !local;
         if local {
             rule.scope = Scope::Pop;
@@ -88,29 +88,40 @@ fn alone(rule: &Fields<'_>, local: bool, target: &Target, draft: &mut Draft) {
     }
 }
 
-/// Hits that a request spends.
+/// Hits that a request spends: what it counts as it comes, and once more as its
+/// response goes.
 fn cost(rule: &Fields<'_>, draft: &mut Draft) -> Result<u64, String> {
     let Some(cost) = rule.get("cost") else {
         return Ok(1);
     };
-    if cost.peek("response").is_some() {
-        return Err(
-            "cost.response: what a request costs stands in its response, which no rule reads"
-                .into(),
+    let request = match cost.peek("request") {
+        Some(at) => part("cost.request", &at, draft)?,
+        None => 1,
+    };
+    let response = match cost.peek("response") {
+        Some(at) => part("cost.response", &at, draft)?,
+        None => 0,
+    };
+    if response > 0 {
+        draft.approximate(
+            "cost.response: counted as the response goes there, as the request comes here",
         );
     }
-    let Some(request) = cost.peek("request") else {
+    match request.saturating_add(response) {
+        0 => Err("cost.request.number 0: it counts nothing".into()),
+        cost => Ok(cost),
+    }
+}
+
+fn part(name: &str, at: &At<'_>, draft: &mut Draft) -> Result<u64, String> {
+    let inner = fields(at, &["from", "number", "metadata"], &[], draft);
+    let Some(inner) = inner else {
         return Ok(1);
     };
-    let inner = fields(&request, &["from", "number"], &[], draft);
-    let named =
-        |fields: &Fields<'_>| fields.get("from").and_then(|from| from.scalar()) == Some("Number");
-    if let Some(inner) = inner.filter(named) {
-        return match number(&inner, "number") {
-            Some(0) => Err("cost.request.number 0: it counts nothing".into()),
-            Some(cost) => Ok(cost),
-            None => Ok(1),
-        };
+    match inner.get("from").and_then(|from| from.scalar()) {
+        Some("Number") => Ok(number(&inner, "number").unwrap_or(1)),
+        _ => Err(format!(
+            "{name}: it stands in metadata of the proxy's own, which no rule reads"
+        )),
     }
-    Err("cost.request: a rule's cost is one number".into())
 }

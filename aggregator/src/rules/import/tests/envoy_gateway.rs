@@ -118,16 +118,20 @@ fn a_local_limit_is_each_source_s_own_and_shadow_mode_only_watches() {
             "cost: { request: { from: Number, number: 2 } }\nlimit: { requests: 3, unit: Second }",
         ),
     );
-    assert_eq!(cost.cost, 2);
+    assert_eq!(cost.cost, 2.into());
 }
 
 #[test]
-fn what_a_response_costs_drops_the_rule() {
+fn what_a_response_costs_is_kept_if_it_is_a_number_and_drops_the_rule_if_it_is_metadata() {
     let text =
         policy("cost: { response: { from: Metadata } }\nlimit: { requests: 3, unit: Second }");
     let said = report(SOURCE, &text);
     assert!(
-        said.contains("dropped: cost.response: what a request costs stands in its response"),
+        said.contains("dropped: cost.response: it stands in metadata of the proxy's own"),
         "{said}"
     );
+    let both = "cost: { request: { from: Number, number: 0 }, response: { from: Number, number: 3 } }\nlimit: { requests: 9, unit: Second }";
+    assert_eq!(rule(SOURCE, &policy(both)).cost, 3.into());
+    let said = report(SOURCE, &policy(both));
+    assert!(said.contains("approximated: cost.response"), "{said}");
 }
