@@ -30,12 +30,16 @@ export class Isolate {
   // How long one request carries the flusher: what it waits for is cut off after 30
   // seconds.
   static flusherMs = 20_000;
+  // How long an origin's response is waited for: longer than Cloudflare does.
+  static answerMs = 150_000;
 
   // Whether the module has trapped: it is not to be entered any more.
   broken = false;
   #requests = 0;
   // What each request that waits is told, by its number.
   #held = new Map();
+  // When each request went on whose response matters, by its number, the first first.
+  #awaited = new Map();
   #flusherUntil = 0;
   #touched = false;
   #failed = false;
@@ -57,11 +61,15 @@ export class Isolate {
     }
   }
 
+  // A number for a request.
+  number() {
+    this.#requests = (this.#requests + 1) >>> 0;
+    return this.#requests;
+  }
+
   // Null: the request may pass. Else what it is answered; or a promise of one of
   // the two.
-  decide(request, env, ctx) {
-    this.#requests = (this.#requests + 1) >>> 0;
-    const id = this.#requests;
+  decide(id, request, env, ctx) {
     return this.#guarded(null, () => {
       const decided = (exports) => exports.isolate_request(id, Date.now());
       const fate = this.module.during(request, clientOf(request), decided);
@@ -72,6 +80,31 @@ export class Isolate {
       if (Date.now() >= this.#flusherUntil) ctx.waitUntil(this.#flush(env, ctx));
       return told === null ? refusal : this.#wait(id, told, env, ctx);
     });
+  }
+
+  // Whether the response to a request is to be shown, or that there was none.
+  awaits(id) {
+    const awaits = this.#guarded(false, () => this.module.exports.isolate_awaits(id) === 1);
+    if (awaits) this.#awaited.set(id, Date.now());
+    return awaits;
+  }
+
+  // Shows it. Returns headers that it is to have.
+  answered(id, response, env, ctx) {
+    this.#awaited.delete(id);
+    return this.#guarded([], () => {
+      const shown = (exports) => exports.isolate_response(id, response.status, Date.now());
+      this.module.duringResponse(response, shown);
+      const headers = JSON.parse(this.module.outboxText());
+      this.#work(env, ctx);
+      this.#touched = true;
+      return headers;
+    });
+  }
+
+  forget(id) {
+    this.#awaited.delete(id);
+    this.#guarded(null, () => this.module.exports.isolate_forget(id));
   }
 
   // Waits for the region's word, as long as the rules say: this request's own
@@ -116,6 +149,7 @@ export class Isolate {
     announce(wait);
     this.#touched = false;
     await timer(wait).promise;
+    this.#forgetOverdue();
     const sent = this.#guarded([], () => {
       this.module.exports.isolate_tick(Date.now());
       return this.#work(env, ctx);
@@ -123,6 +157,14 @@ export class Isolate {
     await Promise.all(sent);
     this.#report(env);
     return { calls: sent.length, more: (this.#touched || this.#failed) && !this.broken };
+  }
+
+  // Nobody says so when a client goes away, and its response with it.
+  #forgetOverdue() {
+    for (const [id, since] of this.#awaited) {
+      if (Date.now() - since < Isolate.answerMs) return;
+      this.forget(id);
+    }
   }
 
   // Hands over what was counted: a data point for each number that moved, named by

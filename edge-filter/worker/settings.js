@@ -15,6 +15,7 @@ const KNOWN = [
   "WEIR_METRICS",
   "WEIR_POP",
   "WEIR_JWT_HEADER",
+  "WEIR_EXPLAIN_HEADER",
   "WEIR_TIMEOUT_MS",
   "WEIR_FLUSH_INTERVAL_MS",
   "WEIR_KEYS_MAX",
@@ -57,6 +58,7 @@ export function settingsOf(env, colo) {
       flush_interval_ms: number(env, "WEIR_FLUSH_INTERVAL_MS", FLUSH_INTERVAL_MS, 50, 60_000),
       keys_max: number(env, "WEIR_KEYS_MAX", KEYS_MAX, 16, 10_000_000),
       pop: env.WEIR_POP ?? colo ?? undefined,
+      explain_header: env.WEIR_EXPLAIN_HEADER,
       attributes: env.WEIR_JWT_HEADER === undefined ? undefined : { jwt: env.WEIR_JWT_HEADER },
     },
   };
