@@ -6,31 +6,24 @@
 use std::fmt::{self, Write};
 
 use limiter::{
-    quota::Algorithm,
+    quota::{Algorithm, Quota},
     rule::{Attribute, Condition, Expect, Response, Rule},
 };
+
+mod flow;
 
 use super::{
     cost, key,
     numbers::{Per, Percent, Written},
     words,
 };
+use flow::{Flow, scalar, texts};
 
 /// The fields of a match in the order in which they are read; `all` is the last.
 const ORDER: [&str; 13] = [
     "hosts", "paths", "methods", "headers", "cidr", "cookies", "query", "country", "asn", "ja4",
     "jwt", "any", "not",
 ];
-
-/// What some reader of YAML takes for a truth or nothing, in whatever case.
-const WORDS: [&str; 9] = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"];
-
-/// A value in one line.
-enum Flow {
-    Scalar(String),
-    List(Vec<Flow>),
-    Map(Vec<(String, Flow)>),
-}
 
 /// Writes a rule file. `comments` has lines for each rule, which stand above it.
 pub(super) fn file(domain: &str, rules: &[Rule], comments: &[Vec<String>]) -> String {
@@ -63,19 +56,8 @@ fn lines(rule: &Rule) -> Vec<String> {
         lines.push("limit: unlimited".into());
         return lines;
     }
-    let quota = &rule.quota;
-    lines.push(format!("limit: {}", quota.limit));
-    lines.push(format!("window: {}", Per(quota.window)));
-    let plain = Rule::new("", *quota);
-    if quota.algorithm != Algorithm::default() {
-        lines.push(format!(
-            "algorithm: {}",
-            words::name(words::ALGORITHM, &quota.algorithm)
-        ));
-    }
-    if quota.algorithm == Algorithm::TokenBucket && quota.capacity() != quota.limit.get() {
-        lines.push(format!("burst: {}", quota.capacity()));
-    }
+    lines.extend(limit(&rule.quota));
+    let plain = Rule::new("", rule.quota);
     let mut unless = |same: bool, name: &str, value: &dyn fmt::Display| {
         if !same {
             lines.push(format!("{name}: {value}"));
@@ -122,6 +104,22 @@ fn lines(rule: &Rule) -> Vec<String> {
     unless(rule.commit == plain.commit, "commit", &commit);
     if let Some(response) = &rule.response {
         lines.push(format!("response: {}", answer(response)));
+    }
+    lines
+}
+
+/// How much is allowed.
+fn limit(quota: &Quota) -> Vec<String> {
+    let mut lines = vec![
+        format!("limit: {}", quota.limit),
+        format!("window: {}", Per(quota.window)),
+    ];
+    if quota.algorithm != Algorithm::default() {
+        let algorithm = words::name(words::ALGORITHM, &quota.algorithm);
+        lines.push(format!("algorithm: {algorithm}"));
+    }
+    if quota.algorithm == Algorithm::TokenBucket && quota.capacity() != quota.limit.get() {
+        lines.push(format!("burst: {}", quota.capacity()));
     }
     lines
 }
@@ -291,58 +289,9 @@ fn value(expect: &Expect) -> Flow {
     }
 }
 
-fn texts<T: ToString>(values: impl IntoIterator<Item = T>) -> Flow {
-    let text = |value: T| Flow::Scalar(scalar(&value.to_string()));
-    Flow::List(values.into_iter().map(text).collect())
-}
-
-/// A text as a scalar, in quotes if anything could take it for something else.
-fn scalar(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_.-+*".contains(&byte);
-    let first = text.bytes().next();
-    let starts = first.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"/_.".contains(&byte));
-    let word = WORDS.iter().any(|word| word.eq_ignore_ascii_case(text));
-    let plain = starts && !word && text.bytes().all(plain);
-    if plain { text.into() } else { quoted(text) }
-}
-
-/// A text in double quotes; what cannot be seen is written as its number.
-fn quoted(text: &str) -> String {
-    let mut out = String::from('"');
-    for letter in text.chars() {
-        let number = u32::from(letter);
-        let _ = match letter {
-            '"' | '\\' => write!(out, "\\{letter}"),
-            ' '..='~' => write!(out, "{letter}"),
-            letter if !letter.is_ascii() && letter.is_alphanumeric() => write!(out, "{letter}"),
-            _ if number <= 0xffff => write!(out, "\\u{number:04x}"),
-            _ => write!(out, "\\U{number:08x}"),
-        };
-    }
-    out + "\""
-}
-
-impl fmt::Display for Flow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scalar(text) => f.write_str(text),
-            Self::List(items) => {
-                let texts: Vec<_> = items.iter().map(ToString::to_string).collect();
-                write!(f, "[{}]", texts.join(", "))
-            }
-            Self::Map(entries) => {
-                let entry = |(name, value): &(String, Flow)| format!("{name}: {value}");
-                let texts: Vec<_> = entries.iter().map(entry).collect();
-                write!(f, "{{ {} }}", texts.join(", "))
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use limiter::{
-        quota::Quota,
         rule::{
             Action, Commit, Consistency, Cost, Fallback, HeaderForm, KeyPart, OnFailure,
             QuotaHeaders, Scope, StatusMatch, TellWhen, response::Body,

@@ -1,5 +1,7 @@
 //! What rules keep on their way.
 
+mod full;
+
 use alloc::{string::ToString, vec};
 
 use proptest::prelude::*;
@@ -8,111 +10,11 @@ use prost::Message;
 use super::*;
 use crate::{
     quota::{Algorithm, Quota},
-    rule::{
-        Action, Commit, Condition, Consistency, Cost, Expect, Fallback, HeaderForm, KeyPart,
-        OnFailure, QuotaHeaders, Response, Scope, StatusMatch, TellWhen, response::Body,
-    },
-    time::Micros,
+    rule::{Condition, Consistency, Cost, Scope},
     window::Window,
     wire,
 };
-
-fn answer() -> Response {
-    Response {
-        status: 403,
-        body: Some(Body {
-            content_type: "text/plain".into(),
-            text: "slow down".into(),
-        }),
-        headers: vec![("x-why".into(), "limit".into())],
-    }
-}
-
-fn full() -> Rule {
-    let limit = 100.try_into().unwrap();
-    let window = Window::new(Micros::from_secs(60)).unwrap();
-    let quota = Quota::new(limit, window, Algorithm::TokenBucket);
-    let texts = |text: &str| vec![text.to_string(), "b".to_string()];
-    let header = |expect| Condition::Header {
-        name: "x-key".into(),
-        expect,
-    };
-    Rule {
-        name: "full".into(),
-        tier: None,
-        when: Vec::new(),
-        unlimited: false,
-        conditions: vec![
-            Condition::Host(texts("*.a.com")),
-            Condition::Path(vec!["/v1/**".into()]),
-            Condition::Method(texts("GET")),
-            header(Expect::Present),
-            header(Expect::Absent),
-            header(Expect::OneOf(texts("v"))),
-            Condition::Address(vec!["10.0.0.0/8".parse().unwrap()]),
-            header(Expect::Like(texts("*bot*"))),
-            cookie("sid", Expect::Absent),
-            Condition::Query {
-                name: "q".into(),
-                expect: Expect::Present,
-            },
-            Condition::Any(vec![
-                vec![Condition::Method(texts("GET")), header(Expect::Present)],
-                vec![Condition::None(vec![vec![header(Expect::Absent)]])],
-            ]),
-        ],
-        key: vec![
-            KeyPart::Address {
-                v4_bits: 24,
-                v6_bits: 64,
-            },
-            KeyPart::Header("x-key".into()),
-            KeyPart::Cookie("sid".into()),
-            KeyPart::Query("q".into()),
-            KeyPart::Path,
-            KeyPart::PathSegment(2),
-            KeyPart::Method,
-            KeyPart::Host,
-            KeyPart::Constant("c".into()),
-            KeyPart::Optional(KeyPart::Header("x-key".into()).into()),
-        ],
-        quota: quota.with_burst(200.try_into().unwrap()),
-        cost: by_response(),
-        refund: vec![StatusMatch::One(404), StatusMatch::Class(5)],
-        count_denied: true,
-        scope: Scope::Global,
-        consistency: Consistency::Exact,
-        local_cap: 7,
-        tolerance_ppm: 30_000,
-        hold: Micros::from_millis(9),
-        on_failure: OnFailure {
-            no_lease: Fallback::Deny,
-            lease_expired: Fallback::Allow,
-        },
-        action: Action::Shadow,
-        penalty: Micros::from_secs(3),
-        commit: Commit::Fast,
-        response: Some(answer()),
-        quota_headers: QuotaHeaders {
-            form: HeaderForm::Both,
-            when: TellWhen::Always,
-        },
-    }
-}
-
-fn cookie(name: &str, expect: Expect) -> Condition {
-    let name = name.into();
-    Condition::Cookie { name, expect }
-}
-
-fn by_response() -> Cost {
-    Cost::ResponseHeader {
-        name: "x-cost".into(),
-        max: 9,
-        upfront: 2,
-        default: 3,
-    }
-}
+use full::full;
 
 fn optional(part: wire::KeyPart) -> wire::KeyPart {
     let kind = Some(wire::key_part::Kind::Optional(part.into()));
