@@ -77,7 +77,7 @@ const WEIR_METRICS = { writeDataPoint: ({ blobs, doubles }) => console.log(blobs
 export { Region };
 export default { fetch: (request, env, ctx) => worker.fetch(request, { ...env, WEIR_METRICS }, ctx) };
 "#;
-    let mut rule = per_header("per-key", "x-api-key", 100, LONG);
+    let mut rule = per_header("per-key", "x-api-key", 1, LONG);
     rule.refund = vec![StatusMatch::Class(5)];
     let (told, silence) = std::sync::mpsc::channel::<()>();
     let silence = std::sync::Mutex::new(silence);
@@ -93,11 +93,15 @@ export default { fetch: (request, env, ctx) => worker.fetch(request, { ...env, W
             let request = http::get("/", &[("x-api-key", "a")]);
             let _ = http::send(workerd.address(), &request);
         });
+        wait_until("it is on its way", || service.seen() == 1);
         wait_until("it is counted", || {
-            workerd
-                .process()
-                .log()
-                .contains("weir_responses_unseen_total")
+            // An isolate has no life of its own: requests bring it to look.
+            let denied = workerd.get("/", &[("x-api-key", "a")]).status == 429;
+            denied
+                && workerd
+                    .process()
+                    .log()
+                    .contains("weir_responses_unseen_total")
         });
         drop(told);
     });
