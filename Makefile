@@ -77,7 +77,7 @@ worker-module: rust-targets $(BINARYEN_STAMP) ## the Worker without rules, as th
 RULES ?= deploy/cloudflare/rules.yaml
 
 .PHONY: worker
-worker: worker-module ## what `wrangler deploy` deploys; RULES=file for other rules
+worker: worker-module $(WRANGLER_STAMP) ## what `wrangler deploy` deploys; RULES=file for other rules
 	cargo run --locked --quiet -p aggregator --bin weir -- rules compile $(RULES) -o $(TARGET)/worker/rules.bin
 	@[ $(TARGET) -ef target ] || { mkdir -p target/worker && cp $(TARGET)/worker/* target/worker/; }
 

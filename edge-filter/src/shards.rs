@@ -143,15 +143,26 @@ fn head(request: &SyncRequest, shard: &Shard) -> SyncRequest {
     }
 }
 
-/// Copies one key's claim, a value from each column that is there.
+/// Copies one key's claim, a value from each column that is there. Every column is
+/// named, so that none that is new is forgotten.
 fn copy(from: &ClaimGroup, place: usize, to: &mut ClaimGroup) {
+    let ClaimGroup {
+        rule: _,
+        keys: _,
+        held_micro,
+        unreported,
+        offered,
+        wanted,
+        waiting,
+        exceeded,
+    } = from;
     let columns = [
-        (&from.held_micro, &mut to.held_micro),
-        (&from.unreported, &mut to.unreported),
-        (&from.offered, &mut to.offered),
-        (&from.wanted, &mut to.wanted),
-        (&from.waiting, &mut to.waiting),
-        (&from.exceeded, &mut to.exceeded),
+        (held_micro, &mut to.held_micro),
+        (unreported, &mut to.unreported),
+        (offered, &mut to.offered),
+        (wanted, &mut to.wanted),
+        (waiting, &mut to.waiting),
+        (exceeded, &mut to.exceeded),
     ];
     for (from, to) in columns {
         to.extend(from.get(place));

@@ -15,9 +15,9 @@ import { SettingsError } from "./settings.js";
 const TODO = { NOTHING: 0, SEND: 1, RESUME: 2, REFUSE: 3 };
 const FATE = { PASS: 0, HOLD: 1, REFUSE: 2 };
 
-// How long one request carries the flusher: what it waits for is cut off after 30
-// seconds.
-const FLUSHER_MS = 20_000;
+// After how many calls another takes its place: where a request is allowed the
+// fewest it may make 50, and spend 10 ms.
+const FLUSHER_CALLS = 16;
 // How much later than it said a flusher may be before another takes its place:
 // nobody is told when one is cut off.
 const FLUSHER_GRACE_MS = 2_000;
@@ -27,11 +27,19 @@ const FLUSHER_STEP_MS = 10;
 const SEED_BYTES = 40;
 
 export class Isolate {
+  // How long one request carries the flusher: what it waits for is cut off after 30
+  // seconds.
+  static flusherMs = 20_000;
+  // How long an origin's response is waited for: longer than Cloudflare does.
+  static answerMs = 150_000;
+
   // Whether the module has trapped: it is not to be entered any more.
   broken = false;
   #requests = 0;
   // What each request that waits is told, by its number.
   #held = new Map();
+  // When each request went on whose response matters, by its number, the first first.
+  #awaited = new Map();
   #flusherUntil = 0;
   #touched = false;
   #failed = false;
@@ -53,11 +61,15 @@ export class Isolate {
     }
   }
 
+  // A number for a request.
+  number() {
+    this.#requests = (this.#requests + 1) >>> 0;
+    return this.#requests;
+  }
+
   // Null: the request may pass. Else what it is answered; or a promise of one of
   // the two.
-  decide(request, env, ctx) {
-    this.#requests = (this.#requests + 1) >>> 0;
-    const id = this.#requests;
+  decide(id, request, env, ctx) {
     return this.#guarded(null, () => {
       const decided = (exports) => exports.isolate_request(id, Date.now());
       const fate = this.module.during(request, clientOf(request), decided);
@@ -68,6 +80,31 @@ export class Isolate {
       if (Date.now() >= this.#flusherUntil) ctx.waitUntil(this.#flush(env, ctx));
       return told === null ? refusal : this.#wait(id, told, env, ctx);
     });
+  }
+
+  // Whether the response to a request is to be shown, or that there was none.
+  awaits(id) {
+    const awaits = this.#guarded(false, () => this.module.exports.isolate_awaits(id) === 1);
+    if (awaits) this.#awaited.set(id, Date.now());
+    return awaits;
+  }
+
+  // Shows it. Returns headers that it is to have.
+  answered(id, response, env, ctx) {
+    this.#awaited.delete(id);
+    return this.#guarded([], () => {
+      const shown = (exports) => exports.isolate_response(id, response.status, Date.now());
+      this.module.duringResponse(response, shown);
+      const headers = JSON.parse(this.module.outboxText());
+      this.#work(env, ctx);
+      this.#touched = true;
+      return headers;
+    });
+  }
+
+  forget(id) {
+    this.#awaited.delete(id);
+    this.#guarded(null, () => this.module.exports.isolate_forget(id));
   }
 
   // Waits for the region's word, as long as the rules say: this request's own
@@ -87,22 +124,47 @@ export class Isolate {
   }
 
   // Sends what is due, until no request has come for a while and all that was
-  // counted is with the region.
+  // counted is with the region. When its time is over the next request takes its
+  // place, and what came until then is sent still.
   async #flush(env, ctx) {
-    const end = Date.now() + FLUSHER_MS;
-    do {
-      const wait = this.#untilDue(FLUSHER_STEP_MS);
+    const end = Date.now() + Isolate.flusherMs;
+    const announce = (wait) => {
       this.#flusherUntil = Date.now() + wait + FLUSHER_GRACE_MS;
-      this.#touched = false;
-      await timer(wait).promise;
-      const sent = this.#guarded([], () => {
-        this.module.exports.isolate_tick(Date.now());
-        return this.#work(env, ctx);
-      });
-      await Promise.all(sent);
-      this.#report(env);
-    } while ((this.#touched || this.#failed) && !this.broken && Date.now() < end);
+    };
+    let calls = 0;
+    let more = true;
+    while (more && calls < FLUSHER_CALLS && Date.now() < end) {
+      const round = await this.#round(env, ctx, announce);
+      calls += round.calls;
+      more = round.more;
+    }
     this.#flusherUntil = 0;
+    if (more) await this.#round(env, ctx, () => {});
+  }
+
+  // Waits until something is due, and sends it: how many calls that took, and
+  // whether there may be more to send.
+  async #round(env, ctx, announce) {
+    const wait = this.#untilDue(FLUSHER_STEP_MS);
+    announce(wait);
+    this.#touched = false;
+    await timer(wait).promise;
+    this.#forgetOverdue();
+    const sent = this.#guarded([], () => {
+      this.module.exports.isolate_tick(Date.now());
+      return this.#work(env, ctx);
+    });
+    await Promise.all(sent);
+    this.#report(env);
+    return { calls: sent.length, more: (this.#touched || this.#failed) && !this.broken };
+  }
+
+  // Nobody says so when a client goes away, and its response with it.
+  #forgetOverdue() {
+    for (const [id, since] of this.#awaited) {
+      if (Date.now() - since < Isolate.answerMs) return;
+      this.forget(id);
+    }
   }
 
   // Hands over what was counted: a data point for each number that moved, named by
@@ -155,9 +217,11 @@ export class Isolate {
     };
     let answer = await ask();
     if (this.#take(token, answer) === false) {
-      const { isolate_rules } = this.module.exports;
-      isolate_rules();
-      await this.region.teach(env, shard, this.module.outbox()).catch(() => {});
+      const rules = this.#guarded(new Uint8Array(), () => {
+        this.module.exports.isolate_rules();
+        return this.module.outbox();
+      });
+      await this.region.teach(env, shard, rules).catch(() => {});
       answer = await ask();
       if (this.#take(token, answer) === false) this.#take(token, null);
     }

@@ -4,6 +4,7 @@
 // |---|---|
 // | main.js | a request's way through |
 // | settings.js | variables and bindings, read and checked |
+// | answer.js | what a client is answered |
 // | isolate.js | this isolate's source: what waits, what is sent, what is due |
 // | region.js | the way to the region: a service, or objects |
 // | object.js | the region as Durable Objects |
@@ -13,6 +14,7 @@
 // All decisions are made in Rust (edge-filter/src/worker/). What is here carries
 // bytes, and waits.
 
+import { refused, withHeaders } from "./answer.js";
 import { Isolate } from "./isolate.js";
 import { operate } from "./operator.js";
 import { SettingsError, settingsOf } from "./settings.js";
@@ -38,12 +40,25 @@ export default {
       console.error(`weir: nothing is limited, the limiter does not start: ${error.stack}`);
       return settings.forward(request, env);
     }
-    const verdict = isolate.decide(request, env, ctx);
-    const refusal = verdict instanceof Promise ? await verdict : verdict;
-    if (refusal === null) return settings.forward(request, env);
-    return new Response(refusal.body, refusal);
+    return serve(isolate, request, env, ctx);
   },
 };
+
+async function serve(isolate, request, env, ctx) {
+  const id = isolate.number();
+  const verdict = isolate.decide(id, request, env, ctx);
+  const refusal = verdict instanceof Promise ? await verdict : verdict;
+  if (refusal !== null) return refused(request, refusal);
+  if (!isolate.awaits(id)) return settings.forward(request, env);
+  let response;
+  try {
+    response = await settings.forward(request, env);
+  } catch (error) {
+    isolate.forget(id);
+    throw error;
+  }
+  return withHeaders(response, isolate.answered(id, response, env, ctx));
+}
 
 // Settings that are wrong are seen at the first request of a deployment.
 function refuse(error) {

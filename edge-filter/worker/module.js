@@ -10,9 +10,10 @@ const decoder = new TextDecoder();
 const LOG = [null, "log", "warn", "error"];
 
 export class Module {
-  // The request at hand, and where it is from, during a call.
+  // The request at hand, and where it is from, or the response, during a call.
   #request = null;
   #peer = null;
+  #response = null;
 
   // `keep` takes records and chunks of the books; an isolate has none.
   constructor(keep = () => {}) {
@@ -22,6 +23,7 @@ export class Module {
       headers: () => this.#headers(),
       peer: () => this.#string(this.#peer),
       attribute: (at, length) => this.#string(this.#attribute(this.#text(at, length))),
+      answer: (at, length) => this.#string(this.#response.headers.get(this.#text(at, length))),
       keep: (at, length) => keep(this.#bytes(at, length).slice()),
     };
     this.exports = new WebAssembly.Instance(wasm, { weir: imports }).exports;
@@ -59,6 +61,16 @@ export class Module {
     } finally {
       this.#request = null;
       this.#peer = null;
+    }
+  }
+
+  // Runs `act` while this response is at hand.
+  duringResponse(response, act) {
+    this.#response = response;
+    try {
+      return act(this.exports);
+    } finally {
+      this.#response = null;
     }
   }
 

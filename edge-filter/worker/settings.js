@@ -15,6 +15,7 @@ const KNOWN = [
   "WEIR_METRICS",
   "WEIR_POP",
   "WEIR_JWT_HEADER",
+  "WEIR_EXPLAIN_HEADER",
   "WEIR_TIMEOUT_MS",
   "WEIR_FLUSH_INTERVAL_MS",
   "WEIR_KEYS_MAX",
@@ -24,7 +25,8 @@ const SHARDS = 4;
 const SHARDS_MAX = 64;
 const TIMEOUT_MS = 1_000;
 const FLUSH_INTERVAL_MS = 1_000;
-// A key takes some 300 bytes, and an isolate has 128 MB for everything.
+// A key takes some 500 bytes while it is leased, and an isolate has 128 MB for
+// everything.
 const KEYS_MAX = 100_000;
 
 export class SettingsError extends Error {}
@@ -56,6 +58,7 @@ export function settingsOf(env, colo) {
       flush_interval_ms: number(env, "WEIR_FLUSH_INTERVAL_MS", FLUSH_INTERVAL_MS, 50, 60_000),
       keys_max: number(env, "WEIR_KEYS_MAX", KEYS_MAX, 16, 10_000_000),
       pop: env.WEIR_POP ?? colo ?? undefined,
+      explain_header: env.WEIR_EXPLAIN_HEADER,
       attributes: env.WEIR_JWT_HEADER === undefined ? undefined : { jwt: env.WEIR_JWT_HEADER },
     },
   };

@@ -55,8 +55,8 @@ pub struct RuleSet {
     rules: Vec<Compiled>,
     ids: HashMap<RuleId, usize, RandomState>,
     index: Index,
-    lists: Vec<Arc<List>>,
     sees_responses: bool,
+    lists: Vec<Arc<List>>,
 }
 
 impl RuleSet {
@@ -87,8 +87,8 @@ impl RuleSet {
             revision,
             trusted_proxies,
             index: Index::new(&rules_compiled),
-            lists: error::check_lists(&rules_compiled)?,
             sees_responses: rules_compiled.iter().any(|one| one.rule.sees_responses()),
+            lists: error::check_lists(&rules_compiled)?,
             domain,
             seed,
             rules: rules_compiled,
@@ -106,8 +106,8 @@ impl RuleSet {
             rules: Vec::new(),
             ids: HashMap::with_hasher(hash_state()),
             index: Index::default(),
-            lists: Vec::new(),
             sees_responses: false,
+            lists: Vec::new(),
         }
     }
 

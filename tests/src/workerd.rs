@@ -207,6 +207,17 @@ impl Workerd {
         http::send(self.address(), &http::get(path, headers)).expect("an answer")
     }
 
+    /// What requests with this API key are answered by the first isolate, one after
+    /// the other.
+    ///
+    /// # Panics
+    /// If one is not.
+    #[must_use]
+    pub fn statuses(&self, key: &str, count: usize) -> Vec<u16> {
+        let one = |_| self.get("/", &[("x-api-key", key)]).status;
+        (0..count).map(one).collect()
+    }
+
     /// The sum of a number that the books of all objects tell; none while they do
     /// not answer.
     #[must_use]
@@ -242,7 +253,7 @@ impl Workerd {
         }
         fs::write(&config, self.config()).expect("the configuration is written");
         let mut command = Command::new(binaries::workerd());
-        command.args(["serve", "--experimental"]).arg(&config);
+        command.arg("serve").arg(&config);
         command.current_dir(folder);
         let log = folder.join("workerd.log");
         self.process = Some(Process::start("workerd", command, log));

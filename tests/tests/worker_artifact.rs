@@ -12,7 +12,15 @@ use weir_tests::workerd::copy_modules;
 const KIB_MAX: f64 = 1024.0;
 
 /// All that the module may ask for.
-const IMPORTS: [&str; 6] = ["attribute", "header", "headers", "keep", "log", "peer"];
+const IMPORTS: [&str; 7] = [
+    "answer",
+    "attribute",
+    "header",
+    "headers",
+    "keep",
+    "log",
+    "peer",
+];
 
 #[test]
 fn the_module_asks_for_nothing_but_what_is_written_down() {

@@ -1,15 +1,12 @@
-//! Whatever clients, regions and the machine do, the Worker goes on answering, and
-//! what the objects have acknowledged is kept.
+//! Whatever clients, operators and regions do, the Worker goes on answering.
 
 use std::time::Duration;
 
-use weir_tests::http::{self, get};
-use weir_tests::load::{Load, Until};
+use weir_tests::http;
 use weir_tests::region::{Manner, Region};
 use weir_tests::rules::per_header;
-use weir_tests::spray::{Spray, admitted};
 use weir_tests::upstream::Upstream;
-use weir_tests::wait::{wait_until, wall_us};
+use weir_tests::wait::wait_until;
 use weir_tests::workerd::{Setup, Workerd, compiled};
 
 /// A window that no test sees the end of, in seconds.
@@ -21,38 +18,6 @@ import worker, { Region } from "./main.js";
 const WEIR_METRICS = { writeDataPoint: ({ blobs, doubles }) => console.log(blobs.join("|"), doubles[0]) };
 export { Region };
 export default { fetch: (request, env, ctx) => worker.fetch(request, { ...env, WEIR_METRICS }, ctx) };
-"#;
-
-/// A clock that stands still between two waits, as it does in production, and no time
-/// at all before the first request. Objects whose log is soon longer than a snapshot,
-/// and that are swept when a test says so.
-const PRODUCTION: &str = r#"
-import worker, { Region as Base } from "./main.js";
-const clock = Date.now.bind(Date);
-const timer = globalThis.setTimeout;
-let now = 0;
-Date.now = () => now;
-globalThis.setTimeout = (act, ms) => timer(() => { now = clock(); act(); }, ms);
-Base.logBytes = 2_000;
-export class Region extends Base {
-  sync(message) {
-    now = clock();
-    return super.sync(message);
-  }
-  sweep() {
-    now = clock();
-    return this.alarm();
-  }
-}
-export default {
-  async fetch(request, env, ctx) {
-    now = clock();
-    if (!request.url.endsWith("/sweep")) return worker.fetch(request, env, ctx);
-    const objects = [0, 1, 2, 3].map((n) => env.WEIR_OBJECTS.get(env.WEIR_OBJECTS.idFromName(`weir-${n}`)));
-    await Promise.all(objects.map((object) => object.sweep()));
-    return new Response("swept");
-  },
-};
 "#;
 
 /// A module before the Worker's own that makes a request with `x-trap` trap inside
@@ -69,18 +34,13 @@ export { Region };
 export default worker;
 "#;
 
-fn statuses(workerd: &Workerd, key: &str, count: usize) -> Vec<u16> {
-    let one = |_| workerd.get("/", &[("x-api-key", key)]).status;
-    (0..count).map(one).collect()
-}
-
 #[test]
 fn a_panic_costs_the_isolate_its_memory_and_nobody_an_answer() {
     let origin = Upstream::start();
     let rules = compiled(1, vec![per_header("per-key", "x-api-key", 2, LONG)]);
     let setup = Setup::new(&rules, origin.address()).entry("trap.js", TRAP);
     let workerd = Workerd::start(setup);
-    assert_eq!(statuses(&workerd, "one", 3), [200, 200, 429]);
+    assert_eq!(workerd.statuses("one", 3), [200, 200, 429]);
     wait_until("what was admitted is in the books", || {
         workerd.books("hits") == Some(2)
     });
@@ -90,8 +50,8 @@ fn a_panic_costs_the_isolate_its_memory_and_nobody_an_answer() {
     assert!(log.contains("panicked at"), "{log}");
     assert!(log.contains("starts anew"), "{log}");
     // The region has not forgotten.
-    assert_eq!(statuses(&workerd, "one", 2), [429, 429]);
-    assert_eq!(statuses(&workerd, "two", 3), [200, 200, 429]);
+    assert_eq!(workerd.statuses("one", 2), [429, 429]);
+    assert_eq!(workerd.statuses("two", 3), [200, 200, 429]);
 }
 
 #[test]
@@ -113,7 +73,7 @@ fn bytes_that_are_no_text_are_counted_like_any_others() {
     assert_eq!(told.last(), Some(&Some(429)), "{told:?}");
     let many = "a".repeat(60_000);
     assert_eq!(workerd.get("/", &[("x-api-key", &many)]).status, 200);
-    assert_eq!(statuses(&workerd, "one", 3), [200, 200, 429]);
+    assert_eq!(workerd.statuses("one", 3), [200, 200, 429]);
 }
 
 #[test]
@@ -126,7 +86,7 @@ fn without_its_aggregator_an_isolate_keeps_the_local_cap_and_reports_what_leaked
     let origin = Upstream::start();
     let setup = Setup::new(&compiled(1, vec![rule]), origin.address()).entry("d.js", DATASET);
     let workerd = Workerd::start(setup.aggregator(region.address()));
-    let told = statuses(&workerd, "one", 10);
+    let told = workerd.statuses("one", 10);
     let admitted = told.iter().filter(|status| **status == 200).count() as u64;
     assert_eq!(admitted, CAP, "{told:?}");
     assert_eq!(region.hits(), 0);
@@ -168,7 +128,7 @@ fn an_aggregator_that_answers_nonsense_or_never_keeps_no_request_and_loses_no_co
     ] {
         region.set_manner(manner.clone());
         // The first may be denied: until it has failed twice, it may only be late.
-        let told = statuses(&workerd, key, 8);
+        let told = workerd.statuses(key, 8);
         let passed = told.iter().filter(|status| **status == 200).count() as u64;
         assert!((1..=CAP).contains(&passed), "{manner:?}: {told:?}");
         assert_eq!(told.last(), Some(&429), "{manner:?}: {told:?}");
@@ -178,69 +138,6 @@ fn an_aggregator_that_answers_nonsense_or_never_keeps_no_request_and_loses_no_co
     wait_until("the region is believed again", || {
         workerd.get("/", &[]).status == 200 && region.hits() == admitted
     });
-}
-
-#[test]
-fn objects_killed_under_load_lose_nothing_that_they_acknowledged() {
-    let origin = Upstream::start();
-    let rules = compiled(1, vec![per_header("per-key", "x-api-key", 1_000_000, LONG)]);
-    let setup = Setup::new(&rules, origin.address()).isolates(2);
-    let mut workerd = Workerd::start(setup.entry("production.js", PRODUCTION));
-    let mut known = 0;
-    for life in 0..3_u64 {
-        let load = Load {
-            addresses: workerd.addresses().to_vec(),
-            connections: 2,
-            pause: Duration::from_millis(1),
-            until: Until::Requests(400),
-        };
-        let watched = std::thread::scope(|scope| {
-            let request = |n: usize, i: u64| get("/", &[("x-api-key", &format!("{n}-{}", i % 50))]);
-            let running = scope.spawn(move || load.run(request));
-            let begun = known;
-            wait_until("some of it is acknowledged", || {
-                workerd.books("hits").is_some_and(|hits| hits > begun + 100)
-            });
-            let watched = workerd.books("hits");
-            workerd.kill();
-            let _ = running.join();
-            watched.expect("it was there")
-        });
-        workerd.restart();
-        let kept = workerd.books("hits").expect("the objects answer");
-        assert!(kept >= watched, "life {life}: {kept} of {watched}");
-        known = kept;
-    }
-    let counted = (0..5).map(|_| workerd.get("/", &[("x-api-key", "last")]).status);
-    assert!(counted.into_iter().all(|status| status == 200));
-    wait_until("the books go on from there", || {
-        workerd.books("hits") == Some(known + 5)
-    });
-}
-
-#[test]
-fn isolates_that_are_thrown_away_lose_what_they_counted_since_their_last_flush_and_no_more() {
-    // A second between two flushes, and time for the last one to arrive.
-    const FLUSHED_US: u64 = 2_000_000;
-    let origin = Upstream::start();
-    let rules = compiled(1, vec![per_header("per-key", "x-api-key", 1_000_000, LONG)]);
-    let mut workerd = Workerd::start(Setup::new(&rules, origin.address()).isolates(2));
-    let request = get("/", &[("x-api-key", "one")]);
-    let spray = Spray::start(workerd.addresses().to_vec(), 4, 200, request);
-    let began_us = wall_us();
-    wait_until("it has gone on for a while", || {
-        wall_us() > began_us + 2 * FLUSHED_US
-    });
-    let killed_us = wall_us();
-    workerd.kill();
-    let answers = spray.stop();
-    workerd.restart();
-    let kept = workerd.books("hits").expect("the objects answer");
-    let by = |us: u64| admitted(answers.iter().filter(|answer| answer.at_us <= us));
-    eprintln!("{kept} kept of {}", by(killed_us));
-    assert!(kept <= by(u64::MAX), "{kept} of {}", by(u64::MAX));
-    let due = by(killed_us - FLUSHED_US);
-    assert!(kept >= due && due > 100, "{kept} kept, {due} were due");
 }
 
 #[test]
@@ -277,38 +174,4 @@ fn a_setting_that_is_wrong_is_told_by_its_name_with_what_would_be_right() {
         nonsense.text().contains("weir rules compile"),
         "{nonsense:?}"
     );
-}
-
-#[test]
-fn where_the_clock_stands_still_limits_hold_and_what_is_over_is_forgotten_but_for_the_books() {
-    const LIMIT: u64 = 20;
-    let origin = Upstream::start();
-    let rules = compiled(1, vec![per_header("per-key", "x-api-key", LIMIT, 3)]);
-    let setup = Setup::new(&rules, origin.address()).entry("production.js", PRODUCTION);
-    let mut workerd = Workerd::start(setup);
-    let mut admitted = 0;
-    let mut windows = 0;
-    while windows < 2 {
-        // Some window is met in whole, whenever the first request comes.
-        let told = statuses(&workerd, "one", 50);
-        let passed = told.iter().filter(|status| **status == 200).count() as u64;
-        assert!((1..=2 * LIMIT).contains(&passed), "{told:?}");
-        assert!(told.contains(&429), "{told:?}");
-        admitted += passed;
-        windows += 1;
-        wait_until("the window ends", || {
-            let passed = workerd.get("/", &[("x-api-key", "one")]).status == 200;
-            admitted += u64::from(passed);
-            passed
-        });
-    }
-    wait_until("all of it is in the books", || {
-        workerd.books("hits") == Some(admitted)
-    });
-    wait_until("what is over is forgotten", || {
-        workerd.get("/sweep", &[]).status == 200 && workerd.books("keys") == Some(0)
-    });
-    assert_eq!(workerd.books("log_rows"), Some(0));
-    workerd.restart();
-    assert_eq!(workerd.books("hits"), Some(admitted));
 }

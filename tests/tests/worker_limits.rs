@@ -86,6 +86,39 @@ fn requests_that_wait_for_one_answer_are_all_told_of_it() {
 }
 
 #[test]
+fn limits_hold_however_many_objects_the_keys_are_spread_over() {
+    const LIMIT: u64 = 3;
+    let origin = Upstream::start();
+    let rules = compiled(
+        1,
+        vec![
+            per_header("per-key", "x-api-key", LIMIT, LONG),
+            per_header("per-team", "x-team", 10, LONG),
+        ],
+    );
+    for shards in ["1", "7", "64"] {
+        let setup = Setup::new(&rules, origin.address()).variable("WEIR_SHARDS", shards);
+        let workerd = Workerd::start(setup);
+        let ask = |key: &str| {
+            workerd
+                .get("/", &[("x-api-key", key), ("x-team", "t")])
+                .status
+        };
+        let told = ["a", "b", "c", "d"].map(|key| [key; 4].map(ask));
+        let first = [200, 200, 200, 429];
+        // Ten for the team: the last key gets what is left.
+        assert_eq!(
+            told,
+            [first, first, first, [200, 429, 429, 429]],
+            "{shards}"
+        );
+        wait_until("both rules' counts are in the books", || {
+            workerd.books("hits") == Some(2 * 10)
+        });
+    }
+}
+
+#[test]
 fn a_request_reaches_the_origin_as_it_came_and_its_answer_the_client() {
     let origin = Upstream::answering(|request| {
         let header = |name: &str| {

@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 use limiter::{
     list::List,
     quota::{Algorithm, Quota},
-    rule::{Attribute, Condition, Expect, Response, Rule},
+    rule::{Attribute, Condition, Expect, OnFailure, Response, Rule},
 };
 
 mod flow;
@@ -84,12 +84,7 @@ fn lines(rule: &Rule) -> Vec<String> {
         &tolerance,
     );
     unless(rule.hold == plain.hold, "hold", &Written(rule.hold));
-    let failure = |fallback| words::name(words::FALLBACK, fallback);
-    let (no_lease, expired) = (
-        failure(&rule.on_failure.no_lease),
-        failure(&rule.on_failure.lease_expired),
-    );
-    let both = format!("{{ no_lease: {no_lease}, lease_expired: {expired} }}");
+    let both = on_failure(rule.on_failure);
     unless(rule.on_failure == plain.on_failure, "on_failure", &both);
     let action = words::name(words::ACTION, &rule.action);
     unless(rule.action == plain.action, "action", &action);
@@ -123,6 +118,12 @@ fn limit(quota: &Quota) -> Vec<String> {
         lines.push(format!("burst: {}", quota.capacity()));
     }
     lines
+}
+
+fn on_failure(choice: OnFailure) -> String {
+    let word = |fallback| words::name(words::FALLBACK, fallback);
+    let (no_lease, expired) = (word(&choice.no_lease), word(&choice.lease_expired));
+    format!("{{ no_lease: {no_lease}, lease_expired: {expired} }}")
 }
 
 fn answer(response: &Response) -> Flow {

@@ -37,6 +37,9 @@ unsafe extern "C" {
     /// it does not.
     #[link_name = "attribute"]
     fn host_attribute(name: *const u8, len: usize) -> i32;
+    /// Puts a header of the response at hand there; -1 if there is none.
+    #[link_name = "answer"]
+    fn host_answer(name: *const u8, len: usize) -> i32;
     /// Takes a record, or a chunk of a snapshot, of the books.
     #[link_name = "keep"]
     fn host_keep(bytes: *const u8, len: usize);
@@ -89,6 +92,12 @@ pub(super) fn peer() -> Option<Vec<u8>> {
 pub(super) fn attribute(name: &str) -> Option<Vec<u8>> {
     // SAFETY: the host reads `name` during the call, and writes to the inbox.
     taken(unsafe { host_attribute(name.as_ptr(), name.len()) })
+}
+
+/// One header of the response at hand.
+pub(super) fn answer(name: &str) -> Option<Vec<u8>> {
+    // SAFETY: the host reads `name` during the call, and writes to the inbox.
+    taken(unsafe { host_answer(name.as_ptr(), name.len()) })
 }
 
 /// Hands over a record or a chunk.

@@ -46,6 +46,25 @@ extern "C" fn isolate_request(id: u32, now: f64) -> u32 {
     isolate::request(id, abi::instant(now)) as u32
 }
 
+/// 1: the response to a request that may pass is to be shown.
+#[unsafe(no_mangle)]
+extern "C" fn isolate_awaits(id: u32) -> u32 {
+    u32::from(isolate::awaits(id))
+}
+
+/// Here it is. Headers that it is to have are in the outbox.
+#[unsafe(no_mangle)]
+extern "C" fn isolate_response(id: u32, status: u32, now: f64) {
+    let status = u16::try_from(status).unwrap_or_default();
+    abi::put(isolate::response(id, status, abi::instant(now)));
+}
+
+/// There was none.
+#[unsafe(no_mangle)]
+extern "C" fn isolate_forget(id: u32) {
+    isolate::forget(id);
+}
+
 /// A call has ended, with an answer in the inbox or (-1) without. 1: the object
 /// runs older rules, and is to be asked again once it has [`isolate_rules`].
 #[unsafe(no_mangle)]

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use limiter::edge::Identity;
+use limiter::edge::{Answered, Identity};
 use limiter::rule::Attribute;
 use limiter::ruleset::RuleSet;
 use limiter::time::{Micros, Timestamp};
@@ -114,6 +114,19 @@ impl Host for Request<'_> {
     }
 }
 
+/// The response at hand: its status; JavaScript has the headers.
+struct Response(u16);
+
+impl Answered for Response {
+    fn status(&self) -> u16 {
+        self.0
+    }
+
+    fn header(&self, name: &str) -> Option<Vec<u8>> {
+        abi::answer(name)
+    }
+}
+
 /// Metrics on their way to JavaScript.
 #[derive(Default)]
 struct Told {
@@ -154,6 +167,7 @@ pub(super) fn start(
         pop: config.pop.clone().unwrap_or_default(),
     };
     let mut source = Source::new(identity, config.settings(hash));
+    source.set_explain(config.explain.clone());
     if !rules.is_empty() {
         source.set_rules(Arc::new(read(rules)?));
     }
@@ -200,6 +214,27 @@ pub(super) fn request(id: u32, now: Timestamp) -> Fate {
             Fate::Refuse
         }
     }
+}
+
+/// Whether the response to a request that may pass has a word on what it spent, or
+/// is to have headers: then [`response`] or [`forget`] is to be called.
+pub(super) fn awaits(id: u32) -> bool {
+    with(|isolate| isolate.source.awaits(id)).unwrap_or(false)
+}
+
+/// The response to a request is at hand. Returns headers that it is to have, as JSON:
+/// `[[name, value], ...]`.
+pub(super) fn response(id: u32, status: u16, now: Timestamp) -> Vec<u8> {
+    let response = Response(status);
+    with(|isolate| isolate.source.handle_response(id, &response, now))
+        .map(|headers| serde_json::json!(headers).to_string())
+        .unwrap_or_default()
+        .into_bytes()
+}
+
+/// A request has ended without a response.
+pub(super) fn forget(id: u32) {
+    with(|isolate| isolate.source.forget(id));
 }
 
 /// A call has ended, with an answer or without. False: the object runs older
@@ -277,6 +312,7 @@ impl Isolate {
                     abi::put(json(&refusal));
                     return Todo::Refuse;
                 }
+                Some(Effect::Explain { line, .. }) => abi::log(Level::Info, &line),
                 Some(Effect::Warn(line)) => abi::log(Level::Warn, &line),
                 Some(Effect::Inform(line)) => abi::log(Level::Info, &line),
             }
@@ -300,12 +336,14 @@ impl Isolate {
     }
 }
 
-/// A refusal as JavaScript makes a response of it.
+/// A refusal as JavaScript makes a response of it, for either kind of client.
 fn json(refusal: &Refusal) -> Vec<u8> {
+    let grpc = refusal.grpc();
     serde_json::json!({
         "status": refusal.status,
         "headers": refusal.headers,
         "body": refusal.body,
+        "grpc": { "status": grpc.status, "headers": grpc.headers, "message": grpc.message },
     })
     .to_string()
     .into_bytes()

@@ -145,6 +145,7 @@ pub(super) fn status(now: Timestamp) -> Vec<u8> {
             "rules": ledger.rules().len(),
             "hits": sum(ledger.hits_by_rule()),
             "leaked": sum(ledger.leaked_by_rule()),
+            "returned": sum(ledger.returned_by_rule()),
             "keys": ledger.keys(),
             "sources": ledger.sources(now),
         });
