@@ -33,6 +33,8 @@ export class Region extends DurableObject {
   #kept = [];
   #logBytes = 0;
   #snapshotBytes = 0;
+  // Whether an alarm is set, as far as this life of the object knows.
+  #awake = false;
 
   constructor(ctx, env) {
     super(ctx, env);
@@ -40,7 +42,6 @@ export class Region extends DurableObject {
     this.#sql.exec(TABLES);
     this.#module = new Module((bytes) => this.#kept.push(bytes));
     this.#load();
-    ctx.blockConcurrencyWhile(() => this.#wake());
   }
 
   // The body of a `POST /v1/sync`; its answer.
@@ -77,11 +78,15 @@ export class Region extends DurableObject {
       }
     });
     const { keys } = this.status();
-    if (keys === 0) this.#compact();
-    else await this.#wake();
+    if (keys > 0) return this.#wake();
+    this.#compact();
+    this.#awake = false;
   }
 
+  // Sees to it that what was written is swept some time. Where there is nothing the
+  // object sleeps.
   async #wake() {
+    this.#awake = true;
     if ((await this.ctx.storage.getAlarm()) === null) {
       await this.ctx.storage.setAlarm(Date.now() + SWEEP_MS);
     }
@@ -143,6 +148,7 @@ export class Region extends DurableObject {
     const records = framed(kept);
     this.#sql.exec("INSERT INTO log (first, records) VALUES (?, ?)", first, records);
     this.#logBytes += records.length;
+    if (!this.#awake) this.ctx.waitUntil(this.#wake());
     if (this.#logBytes > Math.max(Region.logBytes, this.#snapshotBytes)) this.#compact();
   }
 
