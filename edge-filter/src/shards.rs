@@ -138,6 +138,7 @@ fn head(request: &SyncRequest, shard: &Shard) -> SyncRequest {
         claims: Vec::new(),
         heard_us: shard.heard_us,
         pop: request.pop.clone(),
+        lists: request.lists.clone(),
         ..*request
     }
 }

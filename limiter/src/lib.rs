@@ -19,6 +19,7 @@ pub mod edge;
 pub mod journal;
 pub mod key;
 pub mod ledger;
+pub mod list;
 pub mod quota;
 pub mod request;
 pub mod rule;

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 use crate::{
     address::{self, Cidr},
     key::{CounterKey, HashSeed, RuleId},
+    list::List,
     request::{Hit, Query, Request},
     rule::Rule,
 };
@@ -34,6 +35,7 @@ pub use error::RuleSetError;
 pub use explain::{Explained, Unmet};
 use index::Index;
 pub use needs::Needs;
+use test::Test;
 
 /// The most rules that a set may hold.
 pub const RULES_MAX: usize = 10_000;
@@ -54,6 +56,7 @@ pub struct RuleSet {
     ids: HashMap<RuleId, usize, RandomState>,
     index: Index,
     sees_responses: bool,
+    lists: Vec<Arc<List>>,
 }
 
 impl RuleSet {
@@ -85,6 +88,7 @@ impl RuleSet {
             trusted_proxies,
             index: Index::new(&rules_compiled),
             sees_responses: rules_compiled.iter().any(|one| one.rule.sees_responses()),
+            lists: error::check_lists(&rules_compiled)?,
             domain,
             seed,
             rules: rules_compiled,
@@ -103,6 +107,7 @@ impl RuleSet {
             ids: HashMap::with_hasher(hash_state()),
             index: Index::default(),
             sees_responses: false,
+            lists: Vec::new(),
         }
     }
 
@@ -119,6 +124,11 @@ impl RuleSet {
     /// The rules, in their order.
     pub fn rules(&self) -> impl ExactSizeIterator<Item = &Rule> + DoubleEndedIterator {
         self.rules.iter().map(|compiled| &compiled.rule)
+    }
+
+    /// The lists that they look at, each once.
+    pub fn lists(&self) -> &[Arc<List>] {
+        &self.lists
     }
 
     /// How many rules there are.
@@ -168,6 +178,25 @@ impl RuleSet {
     pub fn by_id(&self, id: RuleId) -> Option<usize> {
         let place = *self.ids.get(&id)?;
         self.rule(place)?.is_supported().then_some(place)
+    }
+
+    /// The place of the rule of this name for whoever has the key that these values
+    /// name: for the tier that lists of keys alone say it is of, else for everybody
+    /// else.
+    pub fn for_key(&self, name: &str, values: &[&[u8]]) -> Option<usize> {
+        let base = self.by_name(name)?;
+        if self.rule(base)?.when.is_empty() {
+            return Some(base);
+        }
+        let is_of = |place: usize| {
+            self.rule(place).is_some_and(|rule| {
+                let listed = rule.listed_part();
+                let mut when = rule.when.iter().map(|one| Test::new(one, listed));
+                when.all(|test| test.is_ok_and(|test| test.holds_of_key(values)))
+            })
+        };
+        let mut tiers = self.tiers_of(name).map(|(_, place)| place);
+        Some(tiers.find(|place| is_of(*place)).unwrap_or(base))
     }
 
     /// Which counters a request spends from, and how much: one hit for each

@@ -147,6 +147,8 @@ fn what_a_response_costs_more_takes_a_grant_that_was_on_its_way_and_leaves_no_de
         .source
         .handle_reply(flush.id, &reply, at(5_103))
         .unwrap();
+    let next = world.source.decide(&query(&world.rules, "a"), at(5_104));
+    assert!(matches!(next, Verdict::Hold { .. }), "{next:?}");
     world.serve(6_200);
     assert_eq!(world.books(), (40, 0));
     for request in 0..30 {
@@ -287,4 +289,22 @@ fn a_response_under_rules_that_count_anew_changes_nothing() {
     world.close(&open, &Response(200, Some(9)), 5_600);
     world.serve(6_700);
     assert_eq!(world.books(), (2, 0));
+}
+
+#[test]
+fn a_wait_is_no_shorter_than_the_books_have_no_room_for() {
+    for algorithm in [Algorithm::FixedWindow, Algorithm::SlidingWindow] {
+        let mut world = World::new(rule(10, 60_000, algorithm));
+        for request in 0..10 {
+            let verdict = world.verdict(4_000 + request);
+            assert!(matches!(verdict, Verdict::Allow(_)), "{verdict:?}");
+        }
+        world.serve(5_500);
+        world.denied(5_600);
+        world.serve(6_700);
+        let wait = world.denied(6_800).retry_after.unwrap();
+        // Nothing becomes free before the window ends.
+        let left = at(60_000).since(at(6_800));
+        assert!(wait >= left, "{algorithm:?}: {wait}, {left} are left");
+    }
 }

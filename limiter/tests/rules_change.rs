@@ -10,10 +10,14 @@ use limiter::{
     bound::{Fleet, Over},
     decision::Verdict,
     edge::Limiter,
+    key::HashSeed,
+    list::List,
     quota::Algorithm,
+    rule::Condition,
     ruleset::RuleSet,
     time::Micros,
 };
+use prost::Message;
 
 fn limited(revision: u64, limit: u64) -> Arc<RuleSet> {
     rules(
@@ -82,4 +86,58 @@ fn a_lease_under_the_old_limit_is_recalled_within_a_flush_and_counts_until_then(
         admitted <= over,
         "{admitted} over a limit that is spent, {over} tolerated"
     );
+}
+
+/// A rule that leaves those alone whose keys are in a list.
+fn listed(revision: u64, limit: u64, keys: &[&str]) -> Arc<RuleSet> {
+    let keys = keys.iter().map(|key| key.as_bytes());
+    let list = List::of_values("vip", HashSeed::default(), keys);
+    let mut rule = rule(limit, 3_600_000, Algorithm::SlidingWindow);
+    rule.when = vec![Condition::None(vec![vec![Condition::KeyIn(list.into())]])];
+    rules(revision, vec![rule])
+}
+
+/// Answers all that a source says. Returns how many hashes of lists that took, if
+/// rules were among it.
+fn hashes_sent(region: &mut Region, limiter: &mut Limiter, now_ms: u64) -> Option<usize> {
+    let mut sent = None;
+    while let Some(outgoing) = limiter.poll_send(at(now_ms)) {
+        let reply = region.sync(&outgoing, at(now_ms));
+        if let Some(rules) = &reply.rules {
+            sent = Some(rules.lists.iter().map(|list| list.hashes.len() / 8).sum());
+        }
+        let (id, body) = (outgoing.id, reply.encode_to_vec());
+        limiter.handle_reply(id, &body, at(now_ms)).unwrap();
+    }
+    sent
+}
+
+#[test]
+fn a_list_reaches_a_source_once_and_another_one_again() {
+    let mut region = Region::new(&listed(1, 100, &["a", "b"]), SEEDS);
+    let mut limiter = source(1, &Arc::new(RuleSet::empty()), settings());
+    let applies = |limiter: &Limiter, key| !query(limiter.rules(), key).hits.is_empty();
+    assert_eq!(hashes_sent(&mut region, &mut limiter, 1_000), Some(2));
+    assert!(!applies(&limiter, "a") && applies(&limiter, "c"));
+    let mut change = |rules, ms| {
+        region.ledger.set_rules(rules, at(ms), &mut region.log);
+        hashes_sent(&mut region, &mut limiter, ms + 1_000)
+    };
+    assert_eq!(change(listed(2, 70, &["b", "a"]), 2_000), Some(0));
+    assert_eq!(change(listed(3, 70, &["c", "d", "e"]), 4_000), Some(3));
+    assert!(applies(&limiter, "a") && !applies(&limiter, "c"));
+}
+
+#[test]
+fn rules_with_lists_come_back_from_a_snapshot_and_from_the_log() {
+    let rules = listed(1, 100, &["a", "b"]);
+    let mut region = Region::new(&rules, SEEDS);
+    let snapshot = region.snapshot();
+    region.restart(&snapshot, 0);
+    assert_eq!(**region.ledger.rules(), *rules);
+    assert_eq!(region.ledger.rules().lists(), rules.lists());
+    let mut region = Region::new(&rules, SEEDS);
+    let kept = region.log.0.len();
+    region.restart(&[], kept);
+    assert_eq!(**region.ledger.rules(), *rules);
 }

@@ -1,10 +1,13 @@
 //! A value in the file, how to get there, and where to note what is wrong.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
+
+use limiter::list::List;
 
 use super::{
     diagnostic::Notes,
     fields::Fields,
+    lists::{Kind, Lists},
     tree::{Entry, Node, Value, child},
 };
 
@@ -17,12 +20,37 @@ pub(super) struct At<'a> {
     pub(super) node: &'a Node,
     pub(super) path: String,
     pub(super) notes: &'a Notes,
+    lists: Option<&'a Lists>,
 }
 
 impl<'a> At<'a> {
     pub(super) const fn root(node: &'a Node, notes: &'a Notes) -> Self {
-        let path = String::new();
-        Self { node, path, notes }
+        Self {
+            node,
+            path: String::new(),
+            notes,
+            lists: None,
+        }
+    }
+
+    /// The same in a file that may name these lists.
+    pub(super) const fn naming(mut self, lists: &'a Lists) -> Self {
+        self.lists = Some(lists);
+        self
+    }
+
+    /// The list of which the name stands here.
+    pub(super) fn list(&self, kind: Kind) -> Option<Arc<List>> {
+        let name = self.text("the name of a list")?;
+        self.list_named(name, kind)
+    }
+
+    /// The list of this name; what is wrong with it is noted here.
+    pub(super) fn list_named(&self, name: &str, kind: Kind) -> Option<Arc<List>> {
+        match self.lists {
+            Some(lists) => lists.get(self, name, kind),
+            None => self.refuse("no list can be named here"),
+        }
     }
 
     /// The value of an entry of this mapping.
@@ -31,6 +59,7 @@ impl<'a> At<'a> {
             node: &entry.node,
             path: child(&self.path, &entry.key),
             notes: self.notes,
+            lists: self.lists,
         }
     }
 
@@ -86,6 +115,7 @@ impl<'a> At<'a> {
             node,
             path: format!("{}[{place}]", self.path),
             notes: self.notes,
+            lists: self.lists,
         };
         Some(nodes.iter().enumerate().map(item).collect())
     }

@@ -4,14 +4,15 @@ use std::fmt;
 
 use limiter::{
     address::Cidr,
-    rule::{Condition, Expect, HostPattern, PathPattern, text},
+    list::List,
+    rule::{Condition, Expect, HostPattern, KeyPart, PathPattern, RuleError, text},
 };
 
-use super::{at::At, attributes, expect};
+use super::{at::At, attributes, expect, lists::Kind};
 
 pub(super) const FIELDS: &[&str] = &[
     "hosts", "paths", "methods", "headers", "header", "cidr", "cookies", "query", "country", "asn",
-    "ja4", "jwt", "any", "not", "all",
+    "ja4", "jwt", "key_in", "any", "not", "all",
 ];
 
 /// Methods that are commonly written in lower case by mistake.
@@ -45,6 +46,9 @@ pub(super) fn read(at: &At<'_>) -> Option<Vec<Condition>> {
             .flatten(),
     );
     conditions.extend(attributes::read(&fields));
+    // What kind of list that is only the key says: see `for_key`.
+    let keys = get("key_in").and_then(|at| at.list(Kind::Values));
+    conditions.extend(keys.map(Condition::KeyIn));
     conditions.extend(
         get("any")
             .and_then(|at| alternatives(&at))
@@ -58,6 +62,30 @@ pub(super) fn read(at: &At<'_>) -> Option<Vec<Condition>> {
     let all = get("all").and_then(|at| alternatives(&at));
     conditions.extend(all.into_iter().flatten().flatten());
     Some(conditions)
+}
+
+/// Reads the lists of keys in these conditions for a rule whose key has this part that
+/// they are about. What is wrong is noted at this place.
+pub(super) fn for_key(
+    at: &At<'_>,
+    conditions: &[Condition],
+    listed: Option<&KeyPart>,
+) -> Option<Vec<Condition>> {
+    let nested = |lists: &[Vec<Condition>]| -> Option<Vec<Vec<Condition>>> {
+        lists.iter().map(|list| for_key(at, list, listed)).collect()
+    };
+    let one = |condition: &Condition| match condition {
+        Condition::KeyIn(list) => match listed {
+            Some(part) => at
+                .list_named(list.name(), Kind::of(part))
+                .map(Condition::KeyIn),
+            None => at.refuse(RuleError::NoKeyToList),
+        },
+        Condition::Any(lists) => nested(lists).map(Condition::Any),
+        Condition::None(lists) => nested(lists).map(Condition::None),
+        other => Some(other.clone()),
+    };
+    conditions.iter().map(one).collect()
 }
 
 fn hosts(at: &At<'_>) -> Option<Condition> {
@@ -86,6 +114,10 @@ fn method(at: &At<'_>, method: &str) -> Option<String> {
 }
 
 fn addresses(at: &At<'_>) -> Option<Condition> {
+    if at.node.is_map() {
+        let list = at.fields(&["in"])?.need("in")?;
+        return list.list(Kind::Blocks).map(Condition::AddressIn);
+    }
     Some(Condition::Address(blocks(at)?))
 }
 
@@ -164,6 +196,8 @@ impl fmt::Display for Written<'_> {
                 f.write_str("cidr")?;
                 blocks.iter().try_for_each(|block| write!(f, " {block}"))
             }
+            Condition::AddressIn(list) => write!(f, "cidr in {}", Listed(list)),
+            Condition::KeyIn(list) => write!(f, "key in {}", Listed(list)),
             Condition::Unsupported => f.write_str("nothing (not understood)"),
         }
     }
@@ -174,7 +208,17 @@ fn expected(f: &mut fmt::Formatter<'_>, what: &dyn fmt::Display, expect: &Expect
         Expect::Present => write!(f, "{what} present"),
         Expect::Absent => write!(f, "{what} absent"),
         Expect::OneOf(values) => write!(f, "{what} = {}", values.join(" | ")),
+        Expect::In(list) => write!(f, "{what} in {}", Listed(list)),
         Expect::Like(globs) => write!(f, "{what} like {}", globs.join(" | ")),
+    }
+}
+
+/// A list in short.
+struct Listed<'a>(&'a List);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({} listed)", self.0.name(), self.0.len())
     }
 }
 

@@ -38,11 +38,26 @@ pub struct Problems(pub Vec<Diagnostic>);
 
 /// Collects what is wrong while a file is read.
 #[derive(Debug, Default)]
-pub(super) struct Notes(RefCell<Vec<(Place, String, String)>>);
+pub(super) struct Notes(RefCell<Vec<Note>>);
+
+/// The file, if it is not the rule file; the place; the path to there; what is wrong.
+type Note = (Option<String>, Place, String, String);
 
 impl Notes {
     pub(super) fn add(&self, place: Place, path: &str, message: impl fmt::Display) {
-        let note = (place, path.to_owned(), message.to_string());
+        self.add_in(None, place, path, message);
+    }
+
+    /// The same of a file that the rule file names.
+    pub(super) fn add_in(
+        &self,
+        file: Option<&str>,
+        place: Place,
+        path: &str,
+        message: impl fmt::Display,
+    ) {
+        let (file, path) = (file.map(str::to_owned), path.to_owned());
+        let note = (file, place, path, message.to_string());
         self.0.borrow_mut().push(note);
     }
 
@@ -52,16 +67,18 @@ impl Notes {
 
     pub(super) fn into_problems(self, file: &str) -> Problems {
         let mut notes = self.0.into_inner();
-        notes.sort_by_key(|(place, ..)| *place);
+        notes.sort_by(|(file, place, ..), (other, later, ..)| (file, place).cmp(&(other, later)));
         // What several rules are made of is read for each of them.
         let mut told = HashSet::new();
         notes.retain(|note| told.insert(note.clone()));
-        let diagnostics = notes.into_iter().map(|(place, path, message)| Diagnostic {
-            file: file.to_owned(),
-            place: Some(place),
-            path,
-            message,
-        });
+        let diagnostics = notes
+            .into_iter()
+            .map(|(list, place, path, message)| Diagnostic {
+                file: list.unwrap_or_else(|| file.to_owned()),
+                place: Some(place),
+                path,
+                message,
+            });
         Problems(diagnostics.collect())
     }
 }

@@ -1,8 +1,13 @@
 //! `weir rules diff`: what a change of rules changes, and which counts go on.
 
-use std::{collections::HashMap, fmt::Write, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt::Write,
+    path::Path,
+    sync::Arc,
+};
 
-use limiter::{bound::Fleet, rule::Rule, time::Micros};
+use limiter::{bound::Fleet, list::List, rule::Rule, time::Micros};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -159,7 +164,34 @@ fn file_changes(before: &RuleFile, after: &RuleFile) -> Vec<Change> {
         from: Some(from),
         to: Some(to),
     };
-    changed.map(change).collect()
+    let lists = list_changes(before, after);
+    changed.map(change).chain(lists).collect()
+}
+
+/// Lists that hold something else, come, or go.
+fn list_changes(before: &RuleFile, after: &RuleFile) -> Vec<Change> {
+    let (old, new) = (lists(before), lists(after));
+    let size = |list: &&Arc<List>| format!("{} listed", list.len());
+    let names: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+    let changed = names.into_iter().filter_map(|name| {
+        let (from, to) = (old.get(name), new.get(name));
+        let same_size = from.map(size) == to.map(size);
+        (from != to).then(|| Change {
+            field: format!("list {name}"),
+            from: from.map(size),
+            to: to.map(size).map(|to| match same_size {
+                true => to + ", others",
+                false => to,
+            }),
+        })
+    });
+    changed.collect()
+}
+
+/// The lists that rules look at, by their names.
+fn lists(file: &RuleFile) -> BTreeMap<&str, &Arc<List>> {
+    let all = file.rules.iter().flat_map(Rule::lists);
+    all.map(|list| (list.name(), list)).collect()
 }
 
 fn rules(before: &RuleFile, after: &RuleFile) -> Vec<RuleDifference> {
@@ -191,6 +223,10 @@ fn rules(before: &RuleFile, after: &RuleFile) -> Vec<RuleDifference> {
                     Counts::Anew
                 };
                 let (what, changes) = (What::Changed, changes(old, rule));
+                // Only a list that it looks at has changed, which is told of the file.
+                if changes.is_empty() && domain {
+                    continue;
+                }
                 all.push(RuleDifference {
                     name,
                     what,

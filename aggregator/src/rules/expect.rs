@@ -8,10 +8,12 @@ use limiter::rule::{
 use super::{
     at::{At, quoted},
     conditions::list,
+    lists::Kind,
     tree::Entry,
 };
 
-const WHAT: &str = "present, absent, a value, a list of values or { like: \"a*\" }";
+const WHAT: &str =
+    "present, absent, a value, a list of values, { like: \"a*\" } or { in: list.txt }";
 
 /// Reads a mapping of header names to what is expected of them.
 pub(super) fn headers(at: &At<'_>) -> Option<Vec<Condition>> {
@@ -62,8 +64,12 @@ fn expect(at: &At<'_>) -> Option<Expect> {
         _ => {}
     }
     if at.node.is_map() {
-        let like = at.fields(&["like"])?.need("like")?;
-        return values(&like).map(Expect::Like);
+        let fields = at.fields(&["like", "in"])?;
+        return match (fields.get("like"), fields.get("in")) {
+            (Some(like), None) => values(&like).map(Expect::Like),
+            (None, Some(list)) => list.list(Kind::Values).map(Expect::In),
+            _ => at.expected(WHAT),
+        };
     }
     values(at).map(Expect::OneOf)
 }

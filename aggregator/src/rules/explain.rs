@@ -178,7 +178,8 @@ fn found(condition: &Condition, request: &Described) -> String {
         Condition::Host(_) => format!("the host is {:?}", text(request.host())),
         Condition::Path(_) => format!("the path is {:?}", text(request.path())),
         Condition::Method(_) => format!("the method is {}", text(request.method())),
-        Condition::Address(_) => match request.address() {
+        Condition::KeyIn(_) => "the key is not in it".into(),
+        Condition::Address(_) | Condition::AddressIn(_) => match request.address() {
             Some(address) => format!("the client is {address}"),
             None => "the client's address is not known".into(),
         },
@@ -189,7 +190,9 @@ fn found(condition: &Condition, request: &Described) -> String {
         Condition::Cookie { expect, .. } | Condition::Query { expect, .. } => match expect {
             Expect::Absent => "it is there".into(),
             Expect::Present => "it is not there".into(),
-            Expect::OneOf(_) | Expect::Like(_) => "it is not there, or is something else".into(),
+            Expect::OneOf(_) | Expect::In(_) | Expect::Like(_) => {
+                "it is not there, or is something else".into()
+            }
         },
         Condition::Attribute { attribute, expect } => match request.attribute(attribute) {
             Some(value) => format!("it is {:?}", text(value)),

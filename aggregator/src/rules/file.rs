@@ -1,6 +1,11 @@
 //! A rule file as a whole.
 
-use std::{collections::HashMap, fs::File, io::Read, path::Path};
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+};
 
 use limiter::{
     address::Cidr,
@@ -14,6 +19,7 @@ use super::{
     conditions,
     diagnostic::{Diagnostic, Notes, Place, Problems},
     fields::Fields,
+    lists::Lists,
     rule, tiers,
     tiers::Tier,
     tree,
@@ -22,7 +28,14 @@ use super::{
 /// The longest rule file, in bytes: room for [`RULES_MAX`] rules.
 pub const FILE_LEN_MAX: usize = 4 << 20;
 
-pub(super) const FIELDS: &[&str] = &["version", "domain", "trusted_proxies", "tiers", "rules"];
+pub(super) const FIELDS: &[&str] = &[
+    "version",
+    "domain",
+    "trusted_proxies",
+    "lists",
+    "tiers",
+    "rules",
+];
 
 /// A rule file in which nothing is wrong.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,19 +49,46 @@ pub struct RuleFile {
 }
 
 impl RuleFile {
-    /// Reads the file at `path`.
+    /// Reads the file at `path`, and the lists beside it that it names.
     pub fn load(path: &Path) -> Result<Self, Problems> {
-        let name = path.display().to_string();
-        Self::parse(&name, &bytes(path)?)
+        Self::parse_at(path, &bytes(path)?).0
     }
 
-    /// Reads the text of a file, which messages call `name`.
+    /// Reads the text of the file at `path`, and the lists beside it that it names.
+    /// Says which files these are, whatever else is wrong.
+    pub fn parse_at(path: &Path, bytes: &[u8]) -> (Result<Self, Problems>, Vec<PathBuf>) {
+        let name = path.display().to_string();
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse_in(folder, &name, bytes)
+    }
+
+    /// Reads the text of a file in this folder, which messages call `name`.
+    pub(super) fn parse_in(
+        folder: &Path,
+        name: &str,
+        bytes: &[u8],
+    ) -> (Result<Self, Problems>, Vec<PathBuf>) {
+        let mut lists = Lists::beside(Some(folder));
+        let read = Self::parse_with(name, bytes, &mut lists);
+        (read, lists.paths())
+    }
+
+    /// Reads the text of a file, which messages call `name`. It can name no list but
+    /// its own.
     pub fn parse(name: &str, bytes: &[u8]) -> Result<Self, Problems> {
+        Self::parse_with(name, bytes, &mut Lists::beside(None))
+    }
+
+    fn parse_with(name: &str, bytes: &[u8], lists: &mut Lists) -> Result<Self, Problems> {
         not_too_long(name, bytes)?;
         let notes = Notes::default();
         let file = text(bytes, &notes).and_then(|text| {
             let root = tree::read(text, &notes)?;
-            file(&At::root(&root, &notes))
+            let at = At::root(&root, &notes);
+            if let Some(said) = at.peek("lists") {
+                lists.say(&said);
+            }
+            file(&at.naming(lists))
         });
         match file {
             Some(file) if notes.is_empty() => Ok(file),

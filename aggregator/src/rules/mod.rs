@@ -28,6 +28,7 @@
 //! | `response` | 429 and a problem document |
 //! | `refund` | none: what is spent stays so |
 //! | `ratelimit_headers` | `draft`, when denied |
+//! | `lists` | none: a list is a file beside this one |
 //! | `tiers`, `per_tier` | the rule is the same for everybody |
 //!
 //! A `cost` is a number, `{ header: x-cost, max: 100, default: 1 }` of the request, or
@@ -55,6 +56,7 @@ mod fields;
 mod file;
 pub mod import;
 mod key;
+mod lists;
 mod numbers;
 mod report;
 mod response;

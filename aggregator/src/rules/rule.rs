@@ -64,11 +64,15 @@ const UNLIMITED: &str = "unlimited";
 pub(super) fn read(at: &At<'_>, tiers: Option<&[Tier]>) -> Option<Vec<Rule>> {
     let fields = at.fields(FIELDS)?;
     let name = fields.need("name").and_then(|at| name(&at));
-    let plain = Rule {
+    let mut plain = Rule {
         conditions: fields.or("match", Vec::new(), conditions::read),
         key: fields.or("key", Vec::new(), key::read),
         ..Rule::new(name.unwrap_or("?"), stand_in()?)
     };
+    let listed = plain.listed_part().cloned();
+    if let Some(at) = fields.get("match") {
+        plain.conditions = conditions::for_key(&at, &plain.conditions, listed.as_ref())?;
+    }
     let rule = limited(&fields, plain.clone());
     let Some(per_tier) = fields.get("per_tier") else {
         return Some(vec![checked(at, name.and(rule)?)?]);
@@ -78,7 +82,8 @@ pub(super) fn read(at: &At<'_>, tiers: Option<&[Tier]>) -> Option<Vec<Rule>> {
         rule.tier = Some(tier.into());
         checked(at, rule)
     });
-    let rules = tiers::expand(name.and(rule)?, overrides?, tiers?);
+    let tiers = tiers::for_key(&per_tier, tiers?, listed.as_ref())?;
+    let rules = tiers::expand(name.and(rule)?, overrides?, &tiers);
     let rules = rules.into_iter().map(|rule| checked(at, rule));
     rules.collect()
 }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 use limiter::{
     quota::{Algorithm, Quota},
-    rule::{Condition, NESTING_MAX, Rule, RuleError, text},
+    rule::{Condition, KeyPart, NESTING_MAX, Rule, RuleError, text},
     window::Window,
 };
 
@@ -81,6 +81,8 @@ fn fits(at: &At<'_>, when: &[Condition]) -> Option<()> {
     );
     let rule = Rule {
         when: nested(nested(when.to_vec())),
+        // A key that any list of keys could be about.
+        key: vec![KeyPart::Path],
         ..Rule::new("tier", quota)
     };
     match rule.validate() {
@@ -90,6 +92,18 @@ fn fits(at: &At<'_>, when: &[Condition]) -> Option<()> {
         )),
         Err(error) => at.refuse(error),
     }
+}
+
+/// The tiers as they are told of a rule's requests: with its lists of keys. What is
+/// wrong is noted at this place.
+pub(super) fn for_key(at: &At<'_>, tiers: &[Tier], listed: Option<&KeyPart>) -> Option<Vec<Tier>> {
+    let tiers = tiers.iter().map(|tier| {
+        Some(Tier {
+            name: tier.name.clone(),
+            when: conditions::for_key(at, &tier.when, listed)?,
+        })
+    });
+    tiers.collect()
 }
 
 /// Reads what a rule says of each tier, each by `read`. Without tiers, since something

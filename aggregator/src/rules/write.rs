@@ -6,8 +6,9 @@
 use std::fmt::{self, Write};
 
 use limiter::{
+    list::List,
     quota::{Algorithm, Quota},
-    rule::{Attribute, Condition, Expect, Response, Rule},
+    rule::{Attribute, Condition, Expect, OnFailure, Response, Rule},
 };
 
 mod flow;
@@ -20,9 +21,9 @@ use super::{
 use flow::{Flow, scalar, texts};
 
 /// The fields of a match in the order in which they are read; `all` is the last.
-const ORDER: [&str; 13] = [
+const ORDER: [&str; 14] = [
     "hosts", "paths", "methods", "headers", "cidr", "cookies", "query", "country", "asn", "ja4",
-    "jwt", "any", "not",
+    "jwt", "key_in", "any", "not",
 ];
 
 /// Writes a rule file. `comments` has lines for each rule, which stand above it.
@@ -83,12 +84,7 @@ fn lines(rule: &Rule) -> Vec<String> {
         &tolerance,
     );
     unless(rule.hold == plain.hold, "hold", &Written(rule.hold));
-    let failure = |fallback| words::name(words::FALLBACK, fallback);
-    let (no_lease, expired) = (
-        failure(&rule.on_failure.no_lease),
-        failure(&rule.on_failure.lease_expired),
-    );
-    let both = format!("{{ no_lease: {no_lease}, lease_expired: {expired} }}");
+    let both = on_failure(rule.on_failure);
     unless(rule.on_failure == plain.on_failure, "on_failure", &both);
     let action = words::name(words::ACTION, &rule.action);
     unless(rule.action == plain.action, "action", &action);
@@ -122,6 +118,12 @@ fn limit(quota: &Quota) -> Vec<String> {
         lines.push(format!("burst: {}", quota.capacity()));
     }
     lines
+}
+
+fn on_failure(choice: OnFailure) -> String {
+    let word = |fallback| words::name(words::FALLBACK, fallback);
+    let (no_lease, expired) = (word(&choice.no_lease), word(&choice.lease_expired));
+    format!("{{ no_lease: {no_lease}, lease_expired: {expired} }}")
 }
 
 fn answer(response: &Response) -> Flow {
@@ -252,6 +254,8 @@ fn field(condition: &Condition) -> (&'static str, Flow) {
         Condition::Query { name, expect } => ("query", expected(name, expect)),
         Condition::Address(blocks) => ("cidr", texts(blocks)),
         Condition::Attribute { attribute, expect } => attribute_field(attribute, expect),
+        Condition::AddressIn(list) => ("cidr", in_list(list)),
+        Condition::KeyIn(list) => ("key_in", Flow::Scalar(scalar(list.name()))),
         Condition::Any(lists) => ("any", alternatives(lists)),
         Condition::None(lists) => ("not", alternatives(lists)),
         // No file can ask for it.
@@ -285,8 +289,13 @@ fn value(expect: &Expect) -> Flow {
             [one] if !matches!(&**one, "present" | "absent") => Flow::Scalar(scalar(one)),
             values => texts(values),
         },
+        Expect::In(list) => in_list(list),
         Expect::Like(globs) => Flow::Map(vec![("like".into(), texts(globs))]),
     }
+}
+
+fn in_list(list: &List) -> Flow {
+    Flow::Map(vec![("in".into(), Flow::Scalar(scalar(list.name())))])
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod health;
 mod http;
 mod metrics;
 mod rule_change;
+mod rule_content;
 mod rule_file;
 mod signals;
 mod task;
@@ -96,8 +97,8 @@ impl Running {
         clock: Box<dyn Clock>,
     ) -> Result<Self, ServeError> {
         let from = config.rules_from;
-        let rule_file = config.rules.clone().map(|path| RuleSource::new(path, from));
-        let rules = rule_file.as_ref().map(RuleSource::load).transpose()?;
+        let mut rule_file = config.rules.clone().map(|path| RuleSource::new(path, from));
+        let rules = rule_file.as_mut().map(RuleSource::load).transpose()?;
         let door = Door::open(&config)?;
         let listener = listen(config.listen).await?;
         let address = listener.local_addr()?;
@@ -122,9 +123,9 @@ impl Running {
         };
         let server = Server::start(listener, app, door.tls());
         let mut watches = door.watch(&metrics);
-        watches.extend(rule_file.zip(rules).map(|(file, (bytes, proposal))| {
+        watches.extend(rule_file.zip(rules).map(|(file, (seen, proposal))| {
             let (ledger, metrics) = (ledger.clone(), Arc::clone(&metrics));
-            tokio::spawn(file.keep_in_force(bytes, proposal, ledger, metrics))
+            tokio::spawn(file.keep_in_force(seen, proposal, ledger, metrics))
         }));
         announce(address, &config);
         Ok(Self {

@@ -3,7 +3,10 @@
 //! A rule file and a client of the API both come this way. What is compared is what
 //! is replaced: if others change the rules in between, it is compared again.
 
-use std::sync::Arc;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use limiter::{
     key::HashSeed,
@@ -16,7 +19,9 @@ use super::task::{LedgerHandle, Origin, Refusal, RuleChange};
 use crate::rules::{Difference, Problems, RuleFile, RuleText};
 
 /// The most that a set may take as sources are told it, in bytes.
-const WIRE_BYTES_MAX: usize = 12 << 20;
+///
+/// A filter takes an answer of 8 MiB; what goes with the rules is little.
+const WIRE_BYTES_MAX: usize = (8 << 20) - (64 << 10);
 
 /// How often it is compared again before the change is given up.
 const TRIES_MAX: usize = 16;
@@ -67,7 +72,21 @@ pub(super) struct Outcome {
 impl Proposal {
     /// Reads the text of a file, which messages call `name`.
     pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Self, ProposalError> {
-        let file = RuleFile::parse(name, bytes)?;
+        Self::of(RuleFile::parse(name, bytes)?, bytes)
+    }
+
+    /// Reads the text of the file at `path` with the lists that it names, and says
+    /// which files these are.
+    pub(super) fn read_at(
+        path: &Path,
+        bytes: &[u8],
+    ) -> (Result<Self, ProposalError>, Vec<PathBuf>) {
+        let (read, lists) = RuleFile::parse_at(path, bytes);
+        let read = read.map_err(ProposalError::from);
+        (read.and_then(|file| Self::of(file, bytes)), lists)
+    }
+
+    fn of(file: RuleFile, bytes: &[u8]) -> Result<Self, ProposalError> {
         // The ledger numbers them.
         let rules = file.clone().into_rule_set(0, HashSeed::default())?;
         fits(&rules, WIRE_BYTES_MAX)?;

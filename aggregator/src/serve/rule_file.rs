@@ -1,27 +1,27 @@
 //! The rule file: read at start, and again whenever it changes.
 //!
-//! A file that fails is refused whole, and the rules before it stay in force. A
-//! change is at every source with its next flush: well within 2 s.
+//! So is each list that it names. A file that fails is refused whole, and the rules
+//! before it stay in force. A change is at every source with its next flush: well
+//! within 2 s.
 
-use std::{
-    io::{self, Read},
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io, path::PathBuf, sync::Arc};
 
 use super::{
     metrics::Metrics,
     rule_change::{Author, Proposal, ProposalError, change},
+    rule_content::RuleContent,
     task::{LedgerHandle, Origin, Refusal},
     watched::{LOOK_EVERY, Watch},
 };
-use crate::{chain::chain, config::RulesFrom, rules::FILE_LEN_MAX};
+use crate::{chain::chain, config::RulesFrom};
 
 /// A rule file on disk.
 #[derive(Clone, Debug)]
 pub(super) struct RuleSource {
     path: PathBuf,
     from: RulesFrom,
+    /// The lists that it named when it was last read.
+    lists: Vec<PathBuf>,
 }
 
 /// Why a rule file has no rules for us.
@@ -42,7 +42,8 @@ pub enum RuleSourceError {
 
 impl RuleSource {
     pub(super) const fn new(path: PathBuf, from: RulesFrom) -> Self {
-        Self { path, from }
+        let lists = Vec::new();
+        Self { path, from, lists }
     }
 
     /// Its path, if it alone says what the rules are.
@@ -50,30 +51,41 @@ impl RuleSource {
         (self.from == RulesFrom::File).then(|| self.path.clone())
     }
 
-    /// The rules in it.
-    pub(super) fn load(&self) -> Result<(Vec<u8>, Proposal), RuleSourceError> {
-        let bytes = self.read()?;
-        let proposal = self.parse(&bytes)?;
-        Ok((bytes, proposal))
+    /// The rules in it, and what was seen of it: nothing of its lists yet, so that they
+    /// are looked at once more.
+    pub(super) fn load(&mut self) -> Result<(RuleContent, Proposal), RuleSourceError> {
+        let content = self.look()?;
+        let (proposal, lists) = Proposal::read_at(&self.path, &content.bytes);
+        self.lists = lists;
+        Ok((content, proposal?))
     }
 
-    fn read(&self) -> Result<Vec<u8>, RuleSourceError> {
-        read_bounded(&self.path).map_err(|source| RuleSourceError::Read {
+    fn look(&self) -> Result<RuleContent, RuleSourceError> {
+        RuleContent::look(&self.path, &self.lists).map_err(|source| RuleSourceError::Read {
             path: self.path.clone(),
             source,
         })
     }
 
-    fn parse(&self, bytes: &[u8]) -> Result<Proposal, RuleSourceError> {
-        let name = self.path.display().to_string();
-        Ok(Proposal::read(&name, bytes)?)
+    /// Reads it where nobody else waits for that, and notes the lists that it names.
+    /// If those are others than before they may have changed meanwhile, and the next
+    /// look shows it as new.
+    async fn parse(&mut self, content: &RuleContent) -> Result<Proposal, RuleSourceError> {
+        let (path, bytes) = (self.path.clone(), content.bytes.clone());
+        let read = tokio::task::spawn_blocking(move || Proposal::read_at(&path, &bytes));
+        let (proposal, lists) = read.await.map_err(|error| RuleSourceError::Read {
+            path: self.path.clone(),
+            source: io::Error::other(error),
+        })?;
+        self.lists = lists;
+        Ok(proposal?)
     }
 
     /// Puts the rules read at start in force, then looks at the file for ever. If
     /// it is for a start without rules only, that is all.
     pub(super) async fn keep_in_force(
-        self,
-        bytes: Vec<u8>,
+        mut self,
+        seen: RuleContent,
         proposal: Proposal,
         ledger: LedgerHandle,
         metrics: Arc<Metrics>,
@@ -86,18 +98,18 @@ impl RuleSource {
         if self.from == RulesFrom::Api {
             return;
         }
-        let mut watch = Watch::new(bytes);
+        let mut watch = Watch::new(seen);
         loop {
             looks.tick().await;
-            let bytes = match watch.look(self.read()) {
-                Ok(Some(bytes)) => bytes,
+            let content = match watch.look(self.look()) {
+                Ok(Some(content)) => content.clone(),
                 Ok(None) => continue,
                 Err(error) => {
                     refused(&error, &metrics);
                     continue;
                 }
             };
-            let settled = match self.parse(bytes) {
+            let settled = match self.parse(&content).await {
                 Ok(proposal) => self.put_in_force(&Arc::new(proposal), &ledger).await,
                 Err(error) => {
                     refused(&error, &metrics);
@@ -157,12 +169,4 @@ fn refused(error: &RuleSourceError, metrics: &Metrics) {
         error = chain(error),
         "the rule file is refused; the rules before it stay"
     );
-}
-
-/// Reads as much as says that a file is too long, and no more.
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path)?;
-    file.take(FILE_LEN_MAX as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

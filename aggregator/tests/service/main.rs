@@ -27,6 +27,7 @@ mod disk;
 mod durability;
 mod examples;
 mod http;
+mod lists;
 mod logs;
 mod openapi;
 mod overload;

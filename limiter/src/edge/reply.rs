@@ -48,7 +48,7 @@ impl Limiter {
         }
         match reply.rules {
             Some(rules) => {
-                let rules = RuleSet::try_from(rules)
+                let rules = RuleSet::read(rules, self.rules.lists())
                     .map_err(|error| ReplyError::Rules(error.to_string()))?;
                 self.set_rules(Arc::new(rules));
                 Ok(())

@@ -133,6 +133,7 @@ impl Limiter {
             claims: Vec::new(),
             heard_us: self.heard_us,
             impatient: self.far.told,
+            lists: self.rules.lists().iter().map(|list| list.id().0).collect(),
         }
     }
 

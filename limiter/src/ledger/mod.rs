@@ -158,7 +158,8 @@ impl Ledger {
         if request.rules_revision == self.rules.revision {
             reply.leases = self.lend(&request, reply.sources, now);
         } else {
-            reply.rules = Some(wire::RuleSet::from(&*self.rules));
+            let rules = wire::RuleSet::for_one_who_has(&self.rules, &request.lists);
+            reply.rules = Some(rules);
         }
         let heard = Timestamp::from_micros(request.heard_us);
         let (crowded, more) = self.crowd.since(heard);

@@ -1,9 +1,9 @@
 //! What a request must look like for a rule to apply.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{string::String, sync::Arc, vec::Vec};
 
 use super::Attribute;
-use crate::address::Cidr;
+use crate::{address::Cidr, list::List};
 
 /// One thing that must hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,11 @@ pub enum Condition {
         /// What is expected of it.
         expect: Expect,
     },
+    /// The client's address is in one of the blocks of this list.
+    AddressIn(Arc<List>),
+    /// The value of the first part of the rule's key that requests differ in is in
+    /// this list: as it is counted under, and of an address the whole of it.
+    KeyIn(Arc<List>),
     /// Of at least one of these lists, every condition holds.
     Any(Vec<Vec<Condition>>),
     /// There is none of these lists of which every condition holds.
@@ -53,6 +58,28 @@ pub enum Condition {
     /// Something that a newer release understands and this one does not: it
     /// never holds, so that what is not understood cannot widen a rule.
     Unsupported,
+}
+
+impl Condition {
+    /// Adds the lists that it looks at.
+    pub fn lists<'a>(&'a self, lists: &mut Vec<&'a Arc<List>>) {
+        match self {
+            Self::AddressIn(list) | Self::KeyIn(list) => lists.push(list),
+            Self::Header { expect, .. }
+            | Self::Cookie { expect, .. }
+            | Self::Query { expect, .. }
+            | Self::Attribute { expect, .. } => {
+                if let Expect::In(list) = expect {
+                    lists.push(list);
+                }
+            }
+            Self::Any(inner) | Self::None(inner) => {
+                inner.iter().flatten().for_each(|one| one.lists(lists));
+            }
+            Self::Host(_) | Self::Path(_) | Self::Method(_) | Self::Address(_) => {}
+            Self::Unsupported => {}
+        }
+    }
 }
 
 /// What is expected of a value.
@@ -64,6 +91,8 @@ pub enum Expect {
     Absent,
     /// It is one of these, to the byte.
     OneOf(Vec<String>),
+    /// It is in this list, to the byte.
+    In(Arc<List>),
     /// It looks like one of these: `*` stands for any bytes, none included, and
     /// everything else for itself.
     Like(Vec<String>),

@@ -1,11 +1,12 @@
 //! Rules: what a request must look like, what it is counted under, how much is
 //! allowed, and how that is enforced.
 
-use alloc::{borrow::Cow, format, string::String, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, sync::Arc, vec::Vec};
 
 use core::num::NonZeroU64;
 
 use crate::{
+    list::List,
     quota::{Algorithm, Quota},
     time::Micros,
     window::Window,
@@ -164,6 +165,13 @@ impl Rule {
         }
     }
 
+    /// Every list that it looks at, as often as it does.
+    pub fn lists(&self) -> Vec<&Arc<List>> {
+        let mut lists = Vec::new();
+        self.all_conditions().for_each(|one| one.lists(&mut lists));
+        lists
+    }
+
     /// All that must hold for it to apply.
     pub fn all_conditions(&self) -> impl Iterator<Item = &Condition> {
         self.conditions.iter().chain(&self.when)
@@ -192,11 +200,22 @@ impl Rule {
     /// How many values name one of its counters: as many as its key has parts
     /// that requests differ in.
     pub fn arity(&self) -> usize {
-        let varies = |part: &&KeyPart| match part {
-            KeyPart::Optional(part) => !matches!(**part, KeyPart::Constant(_)),
-            part => !matches!(part, KeyPart::Constant(_)),
-        };
-        self.key.iter().filter(varies).count()
+        self.varying().count()
+    }
+
+    /// The part of the key that lists of keys are about: the first that requests
+    /// differ in, also if it may be missing.
+    pub fn listed_part(&self) -> Option<&KeyPart> {
+        self.varying().next()
+    }
+
+    /// The parts that requests differ in, without their question marks.
+    fn varying(&self) -> impl Iterator<Item = &KeyPart> {
+        let plain = self.key.iter().map(|part| match part {
+            KeyPart::Optional(part) => part,
+            part => part,
+        });
+        plain.filter(|part| !matches!(part, KeyPart::Constant(_)))
     }
 }
 

@@ -6,7 +6,7 @@ use super::{
     Attribute, AttributeValueError, Condition, Expect, HostPattern, KeyPart, PathPattern,
     REFUNDS_MAX, Rule, refund, response::ResponseError, text, text::TextError,
 };
-use crate::{quota::Algorithm, time::Micros, window::Window};
+use crate::{list::List, quota::Algorithm, time::Micros, window::Window};
 
 /// The largest limit, burst or cost: a lease carries millionths of a hit.
 pub const HITS_MAX: u64 = 1_000_000_000_000;
@@ -56,6 +56,12 @@ pub enum RuleError {
     /// Too many conditions, those of alternatives included.
     #[error("at most {CONDITIONS_ALL_MAX} conditions in all, got {0}")]
     ConditionsInAll(usize),
+    /// A list of keys, and no key.
+    #[error("key_in looks up the rule's key, and the rule has none that requests differ in")]
+    NoKeyToList,
+    /// A list of values where one of blocks should be, or the reverse.
+    #[error("addresses are looked up in a list of blocks, anything else in one of values")]
+    ListKind,
     /// Alternatives within alternatives, too deep.
     #[error("alternatives nest at most {NESTING_MAX} deep")]
     Nesting,
@@ -143,8 +149,9 @@ impl Rule {
             text::token(tier).map_err(RuleError::Tier)?;
             text::name(&self.identity()).map_err(RuleError::Tier)?;
         }
-        let count = conditions(&self.conditions, NESTING_MAX)?;
-        let count = count.saturating_add(conditions(&self.when, NESTING_MAX)?);
+        let listed = self.listed_part();
+        let count = conditions(&self.conditions, listed, NESTING_MAX)?;
+        let count = count.saturating_add(conditions(&self.when, listed, NESTING_MAX)?);
         at_most(count, CONDITIONS_ALL_MAX).map_err(RuleError::ConditionsInAll)?;
         at_most(self.key.len(), KEY_PARTS_MAX).map_err(RuleError::KeyParts)?;
         self.key.iter().try_for_each(key_part)?;
@@ -175,23 +182,32 @@ impl Rule {
 
 /// Checks conditions that stand side by side, and says how many there are with
 /// those of their alternatives.
-fn conditions(side_by_side: &[Condition], nesting: usize) -> Result<usize, RuleError> {
+fn conditions(
+    side_by_side: &[Condition],
+    listed: Option<&KeyPart>,
+    nesting: usize,
+) -> Result<usize, RuleError> {
     at_most(side_by_side.len(), CONDITIONS_MAX).map_err(RuleError::Conditions)?;
     side_by_side.iter().try_fold(0_usize, |sum, one| {
         let inner = match one {
-            Condition::Any(lists) | Condition::None(lists) => alternatives(lists, nesting)?,
+            Condition::Any(lists) | Condition::None(lists) => alternatives(lists, listed, nesting)?,
+            Condition::KeyIn(list) => key_in(list, listed).map(|()| 0)?,
             plain => condition(plain).map(|()| 0)?,
         };
         Ok(sum.saturating_add(inner).saturating_add(1))
     })
 }
 
-fn alternatives(lists: &[Vec<Condition>], nesting: usize) -> Result<usize, RuleError> {
+fn alternatives(
+    lists: &[Vec<Condition>],
+    listed: Option<&KeyPart>,
+    nesting: usize,
+) -> Result<usize, RuleError> {
     let nesting = nesting.checked_sub(1).ok_or(RuleError::Nesting)?;
     count(lists)?;
     lists.iter().try_fold(0_usize, |sum, list| {
         count(list)?;
-        Ok(sum.saturating_add(conditions(list, nesting)?))
+        Ok(sum.saturating_add(conditions(list, listed, nesting)?))
     })
 }
 
@@ -225,7 +241,10 @@ fn condition(condition: &Condition) -> Result<(), RuleError> {
             expected(expect)
         }
         Condition::Address(blocks) => count(blocks),
-        Condition::Any(_) | Condition::None(_) | Condition::Unsupported => Ok(()),
+        Condition::AddressIn(list) => of_blocks(list, true),
+        Condition::KeyIn(_) | Condition::Any(_) | Condition::None(_) | Condition::Unsupported => {
+            Ok(())
+        }
     }
 }
 
@@ -236,7 +255,21 @@ fn expected(expect: &Expect) -> Result<(), RuleError> {
     };
     match expect {
         Expect::OneOf(values) | Expect::Like(values) => each(values, check),
+        Expect::In(list) => of_blocks(list, false),
         Expect::Present | Expect::Absent => Ok(()),
+    }
+}
+
+/// A list of keys is one of what the key has.
+fn key_in(list: &List, listed: Option<&KeyPart>) -> Result<(), RuleError> {
+    let part = listed.ok_or(RuleError::NoKeyToList)?;
+    of_blocks(list, matches!(part, KeyPart::Address { .. }))
+}
+
+fn of_blocks(list: &List, blocks: bool) -> Result<(), RuleError> {
+    match list.is_of_blocks() == blocks {
+        true => Ok(()),
+        false => Err(RuleError::ListKind),
     }
 }
 

@@ -1,10 +1,11 @@
 //! Why rules do not make a set.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{string::String, sync::Arc, vec::Vec};
 
 use super::{PROXIES_MAX, RULES_MAX, compiled::Compiled, test::Test};
 use crate::{
     address::Cidr,
+    list::{LISTED_MAX, LISTS_MAX, List},
     rule::{Rule, RuleError, text, text::TextError},
 };
 
@@ -20,6 +21,12 @@ pub enum RuleSetError {
     /// There are too many trusted proxies.
     #[error("at most {PROXIES_MAX} trusted proxies, got {0}")]
     TooManyProxies(usize),
+    /// There are too many lists.
+    #[error("at most {LISTS_MAX} lists, got {0}")]
+    TooManyLists(usize),
+    /// There is too much in them.
+    #[error("at most {LISTED_MAX} values in all lists together, got {0}")]
+    TooMuchListed(usize),
     /// A rule cannot be enforced.
     #[error("rule {place} ({name}) cannot be enforced")]
     Rule {
@@ -56,9 +63,26 @@ pub(super) fn check_sizes(
     Ok(())
 }
 
+/// The lists that these rules look at, each once, in the order of their identities.
+pub(super) fn check_lists(rules: &[Compiled]) -> Result<Vec<Arc<List>>, RuleSetError> {
+    let mut lists: Vec<&Arc<List>> = rules.iter().flat_map(|rule| rule.rule.lists()).collect();
+    lists.sort_unstable_by_key(|list| list.id());
+    lists.dedup();
+    let listed = lists.iter().map(|list| list.len()).sum();
+    match (lists.len(), listed) {
+        (count, _) if count > LISTS_MAX => Err(RuleSetError::TooManyLists(count)),
+        (_, listed) if listed > LISTED_MAX => Err(RuleSetError::TooMuchListed(listed)),
+        _ => Ok(lists.into_iter().cloned().collect()),
+    }
+}
+
 /// Checks a rule that is to stand at this place, and readies its conditions.
 pub(super) fn check_rule(place: usize, rule: &Rule) -> Result<Vec<Test>, RuleSetError> {
-    let tests = || -> Result<Vec<_>, _> { rule.all_conditions().map(Test::new).collect() };
+    let listed = rule.listed_part();
+    let tests = || -> Result<Vec<_>, _> {
+        let conditions = rule.all_conditions();
+        conditions.map(|one| Test::new(one, listed)).collect()
+    };
     let checked = rule.validate();
     checked
         .and_then(|()| tests().map_err(RuleError::Condition))

@@ -43,7 +43,8 @@ pub enum Unmet {
 }
 
 pub(super) fn explain(rule: &Compiled, request: &impl Request) -> Explained {
-    let fails = |condition: &&Condition| !holds(condition, request);
+    let listed = rule.rule.listed_part();
+    let fails = |condition: &&Condition| !holds(condition, listed, request);
     if let Some(unmet) = rule.rule.conditions.iter().find(fails) {
         return Explained::Not(Unmet::Condition(unmet.clone()));
     }
@@ -76,8 +77,8 @@ pub(super) fn explain(rule: &Compiled, request: &impl Request) -> Explained {
 }
 
 /// Whether a condition holds. One that cannot be read never does.
-fn holds(condition: &Condition, request: &impl Request) -> bool {
-    Test::new(condition).is_ok_and(|test| test.holds(request))
+fn holds(condition: &Condition, listed: Option<&KeyPart>, request: &impl Request) -> bool {
+    Test::new(condition, listed).is_ok_and(|test| test.holds(request))
 }
 
 /// The value of a part of a key, as it is counted under.

@@ -233,7 +233,12 @@ fn told_apart(test: &Test) -> Vec<(Aspect, Vec<u64>)> {
             expected(expect).map(|hashes| (Aspect::Attribute(attribute.clone()), hashes))
         }
         Test::Path(patterns) => return segments(patterns),
-        Test::Never | Test::Address(_) | Test::Any(_) | Test::None(_) => None,
+        Test::Never
+        | Test::Address(_)
+        | Test::AddressIn(_)
+        | Test::KeyIn(..)
+        | Test::Any(_)
+        | Test::None(_) => None,
     };
     let few = one
         .into_iter()
@@ -251,7 +256,7 @@ fn once(mut hashes: Vec<u64>) -> Vec<u64> {
 fn expected(expect: &Expect) -> Option<Vec<u64>> {
     match expect {
         Expect::OneOf(values) => Some(values.iter().map(|value| hash(value.as_bytes())).collect()),
-        Expect::Present | Expect::Absent | Expect::Like(_) => None,
+        Expect::Present | Expect::Absent | Expect::In(_) | Expect::Like(_) => None,
     }
 }
 

@@ -52,14 +52,15 @@ impl Needs {
             Condition::Path(_) => self.path = true,
             Condition::Method(_) => self.method = true,
             Condition::Header { name, .. } => self.headers.push(name.clone()),
-            Condition::Address(_) => self.address = true,
+            Condition::Address(_) | Condition::AddressIn(_) => self.address = true,
             Condition::Cookie { .. } => self.headers.push("cookie".into()),
             Condition::Query { .. } => self.path = true,
             Condition::Attribute { attribute, .. } => self.attributes.push(attribute.clone()),
             Condition::Any(lists) | Condition::None(lists) => {
                 lists.iter().flatten().for_each(|one| self.condition(one));
             }
-            Condition::Unsupported => {}
+            // What is in the key is needed for the key.
+            Condition::KeyIn(_) | Condition::Unsupported => {}
         }
     }
 

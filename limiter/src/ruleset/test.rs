@@ -1,11 +1,16 @@
 //! A condition, ready to be asked.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{string::String, sync::Arc, vec::Vec};
+use core::str;
 
+use super::part;
 use crate::{
     address::Cidr,
+    list::List,
     request::{Request, parts},
-    rule::{self, Attribute, Condition, Expect, HostPattern, PathPattern, text::TextError},
+    rule::{
+        self, Attribute, Condition, Expect, HostPattern, KeyPart, PathPattern, text::TextError,
+    },
 };
 
 /// A condition, ready to be asked. From the cheapest to the dearest.
@@ -20,12 +25,16 @@ pub(super) enum Test {
     Header(String, Expect),
     Cookie(String, Expect),
     Query(String, Expect),
+    AddressIn(Arc<List>),
+    /// A part of the key, never one that is optional.
+    KeyIn(KeyPart, Arc<List>),
     Any(Vec<Vec<Test>>),
     None(Vec<Vec<Test>>),
 }
 
 impl Test {
-    pub(super) fn new(condition: &Condition) -> Result<Self, TextError> {
+    /// A condition of a rule whose key has this part that lists of keys are about.
+    pub(super) fn new(condition: &Condition, listed: Option<&KeyPart>) -> Result<Self, TextError> {
         Ok(match condition {
             Condition::Unsupported => Self::Never,
             Condition::Method(methods) => Self::Method(methods.clone()),
@@ -38,8 +47,13 @@ impl Test {
             }
             Condition::Cookie { name, expect } => Self::Cookie(name.clone(), expect.clone()),
             Condition::Query { name, expect } => Self::Query(name.clone(), expect.clone()),
-            Condition::Any(lists) => Self::Any(alternatives(lists)?),
-            Condition::None(lists) => Self::None(alternatives(lists)?),
+            Condition::AddressIn(list) => Self::AddressIn(Arc::clone(list)),
+            Condition::KeyIn(list) => match listed {
+                Some(part) => Self::KeyIn(part.clone(), Arc::clone(list)),
+                None => Self::Never,
+            },
+            Condition::Any(lists) => Self::Any(alternatives(lists, listed)?),
+            Condition::None(lists) => Self::None(alternatives(lists, listed)?),
         })
     }
 
@@ -54,8 +68,10 @@ impl Test {
             Self::Header(..) => 6,
             Self::Cookie(..) => 7,
             Self::Query(..) => 8,
-            Self::Any(_) => 9,
-            Self::None(_) => 10,
+            Self::AddressIn(_) => 9,
+            Self::KeyIn(..) => 10,
+            Self::Any(_) => 11,
+            Self::None(_) => 12,
         }
     }
 
@@ -86,10 +102,47 @@ impl Test {
             Self::Query(name, expect) => {
                 met_by(expect, parts::query(request.path(), name.as_bytes()))
             }
+            Self::AddressIn(list) => {
+                let address = request.address();
+                address.is_some_and(|address| list.has_address(address))
+            }
+            Self::KeyIn(part, list) => key_in(part, list, request),
             Self::Any(lists) => lists.iter().any(|list| all_hold(list, request)),
             Self::None(lists) => !lists.iter().any(|list| all_hold(list, request)),
         }
     }
+
+    /// Whether it holds of a request of which nothing is known but the values of its
+    /// key: what is about anything else does not.
+    pub(super) fn holds_of_key(&self, values: &[&[u8]]) -> bool {
+        let all_hold = |list: &Vec<Self>| list.iter().all(|test| test.holds_of_key(values));
+        match self {
+            Self::KeyIn(part, list) => key_named_in(part, list, values),
+            Self::Any(lists) => lists.iter().any(all_hold),
+            Self::None(lists) => !lists.iter().any(all_hold),
+            _ => false,
+        }
+    }
+}
+
+fn key_in(part: &KeyPart, list: &List, request: &impl Request) -> bool {
+    if let KeyPart::Address { .. } = part {
+        return request
+            .address()
+            .is_some_and(|address| list.has_address(address));
+    }
+    let mut hasher = list.hasher();
+    part::take(&mut hasher, part, request).is_some() && list.has_hashed(&hasher)
+}
+
+fn key_named_in(part: &KeyPart, list: &List, values: &[&[u8]]) -> bool {
+    if let KeyPart::Address { .. } = part {
+        let text = values.first().and_then(|value| str::from_utf8(value).ok());
+        let address = text.and_then(|text| text.parse().ok());
+        return address.is_some_and(|address| list.has_address(address));
+    }
+    let mut hasher = list.hasher();
+    part::take_named(&mut hasher, part, &mut values.iter()).is_some() && list.has_hashed(&hasher)
 }
 
 fn all_hold(tests: &[Test], request: &impl Request) -> bool {
@@ -100,6 +153,7 @@ fn all_hold(tests: &[Test], request: &impl Request) -> bool {
 fn met(expect: &Expect, value: Option<&[u8]>) -> bool {
     match (expect, value) {
         (Expect::OneOf(values), Some(value)) => one_of(values, value),
+        (Expect::In(list), Some(value)) => list.has(value),
         (expect, value) => met_by(expect, value.map(|value| value.iter().copied())),
     }
 }
@@ -114,7 +168,8 @@ fn met_by(expect: &Expect, value: Option<impl Iterator<Item = u8> + Clone>) -> b
         (Expect::Like(globs), Some(value)) => globs
             .iter()
             .any(|glob| rule::like(glob.as_bytes(), value.clone())),
-        (Expect::OneOf(_) | Expect::Like(_), None) => false,
+        (Expect::In(list), Some(value)) => list.has_bytes(value),
+        (Expect::OneOf(_) | Expect::In(_) | Expect::Like(_), None) => false,
     }
 }
 
@@ -122,9 +177,12 @@ fn one_of(values: &[String], value: &[u8]) -> bool {
     values.iter().any(|wanted| wanted.as_bytes() == value)
 }
 
-fn alternatives(lists: &[Vec<Condition>]) -> Result<Vec<Vec<Test>>, TextError> {
+fn alternatives(
+    lists: &[Vec<Condition>],
+    listed: Option<&KeyPart>,
+) -> Result<Vec<Vec<Test>>, TextError> {
     let list = |list: &Vec<Condition>| {
-        let tests: Result<Vec<_>, _> = list.iter().map(Test::new).collect();
+        let tests: Result<Vec<_>, _> = list.iter().map(|one| Test::new(one, listed)).collect();
         tests.map(|mut tests| {
             tests.sort_by_key(Test::rank);
             tests

@@ -13,6 +13,8 @@ use crate::{
     window::Window,
 };
 
+mod lists;
+
 /// A request made of what a test says of it.
 #[derive(Clone, Debug, Default)]
 struct Told {
@@ -618,7 +620,7 @@ proptest! {
         request in any_request(),
     ) {
         let holds = |conditions: &Vec<Condition>| {
-            let tests: Result<Vec<_>, _> = conditions.iter().map(test::Test::new).collect();
+            let tests: Result<Vec<_>, _> = conditions.iter().map(|one| test::Test::new(one, None)).collect();
             tests.unwrap().iter().all(|test| test.holds(&request))
         };
         let places = rules.iter().enumerate();

@@ -27,6 +27,10 @@ pub struct SyncRequest {
     /// of its rules lets them wait.
     #[prost(bool, tag = "9")]
     pub impatient: bool,
+    /// Identities of the lists that it has: a reply that carries rules leaves out what
+    /// is in these.
+    #[prost(fixed64, repeated, tag = "10")]
+    pub lists: ::prost::alloc::vec::Vec<u64>,
 }
 /// What a source counted in one partition. Counts whole or not at all. A source
 /// has one batch of a partition under way at a time, and sends it again,
@@ -236,6 +240,34 @@ pub struct RuleSet {
     pub seed: ::prost::bytes::Bytes,
     #[prost(message, repeated, tag = "5")]
     pub rules: ::prost::alloc::vec::Vec<Rule>,
+    /// Those that the rules look at.
+    #[prost(message, repeated, tag = "6")]
+    pub lists: ::prost::alloc::vec::Vec<List>,
+}
+/// Values, or blocks of addresses, by their hashes.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct List {
+    /// Changes with its content, its name and the set's seed.
+    #[prost(fixed64, tag = "1")]
+    pub id: u64,
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// 16 bytes that its values are hashed with.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub seed: ::prost::bytes::Bytes,
+    /// 8 bytes a value, in any order, most significant first.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub hashes: ::prost::bytes::Bytes,
+    /// Whether `hashes` is left out: the source said that it has the list.
+    #[prost(bool, tag = "5")]
+    pub kept: bool,
+    /// Whether it is one of blocks; then the lengths of their prefixes, a byte each.
+    #[prost(bool, tag = "6")]
+    pub blocks: bool,
+    #[prost(bytes = "bytes", tag = "7")]
+    pub v4_bits: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "8")]
+    pub v6_bits: ::prost::bytes::Bytes,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Rule {
@@ -559,7 +591,7 @@ pub struct Header {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Condition {
-    #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    #[prost(oneof = "condition::Kind", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 13, 14")]
     pub kind: ::core::option::Option<condition::Kind>,
 }
 /// Nested message and enum types in `Condition`.
@@ -592,6 +624,13 @@ pub mod condition {
         /// `jwt.` and a claim.
         #[prost(message, tag = "10")]
         Attribute(super::HeaderCondition),
+        /// The identity of a list: the first part of the rule's key that requests differ
+        /// in is in it; of an address, whole, one of the list's blocks holds it.
+        #[prost(fixed64, tag = "13")]
+        KeyIn(u64),
+        /// The identity of a list of blocks: one holds the client's address.
+        #[prost(fixed64, tag = "14")]
+        AddressIn(u64),
     }
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -614,7 +653,7 @@ pub struct Conditions {
 pub struct HeaderCondition {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    #[prost(oneof = "header_condition::Expect", tags = "2, 3, 4")]
+    #[prost(oneof = "header_condition::Expect", tags = "2, 3, 4, 5")]
     pub expect: ::core::option::Option<header_condition::Expect>,
 }
 /// Nested message and enum types in `HeaderCondition`.
@@ -629,6 +668,9 @@ pub mod header_condition {
         /// `*` stands for any bytes, none included.
         #[prost(message, tag = "4")]
         Like(super::Values),
+        /// The identity of a list that has it.
+        #[prost(fixed64, tag = "5")]
+        InList(u64),
     }
 }
 #[derive(Clone, PartialEq, ::prost::Message)]

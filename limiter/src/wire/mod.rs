@@ -5,6 +5,8 @@
     clippy::all,
     reason = "made from proto/sync.proto, where the words are"
 )]
+// Its lines are as long as they are made.
+#[rustfmt::skip]
 mod generated;
 mod rules;
 

@@ -6,21 +6,25 @@
 //! Something that no release would say refuses the set whole. A region that
 //! passes rules on should pass on the bytes it got, not write them anew.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{string::String, sync::Arc, vec::Vec};
 
 use crate::{
     address::{Cidr, CidrError},
     key::HashSeed,
+    list::List,
     rule::Rule,
     ruleset::{RULES_MAX, RuleSet, RuleSetError},
 };
 
 mod codes;
 mod features;
+mod lists;
 mod read;
 #[cfg(test)]
 mod tests;
 mod write;
+
+use lists::Lists;
 
 /// Why a message holds no set of rules. None of them is taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +41,12 @@ pub enum RulesError {
     /// The seed has another length.
     #[error("a seed has 16 bytes or none, got {0}")]
     Seed(usize),
+    /// A list cannot be read.
+    #[error("list {0} cannot be read: 16 bytes of seed, and 8 for each value")]
+    List(String),
+    /// A list was left out, and nobody has it.
+    #[error("list {0} was left out, and is not known")]
+    ListLeftOut(String),
     /// A field of a rule holds what none could.
     #[error("rule {place} ({name}) cannot be read")]
     Rule {
@@ -67,6 +77,9 @@ pub enum FieldError {
         /// What was sent.
         got: u32,
     },
+    /// A list that is not there.
+    #[error("there is no list {0:016x}")]
+    List(u64),
     /// The name does not end in the tier.
     #[error("the name does not end in @{0}, its tier")]
     Tier(String),
@@ -92,12 +105,21 @@ impl TryFrom<super::RuleSet> for RuleSet {
     type Error = RulesError;
 
     fn try_from(sent: super::RuleSet) -> Result<Self, RulesError> {
+        Self::read(sent, &[])
+    }
+}
+
+impl RuleSet {
+    /// Reads a message by one who knows these lists, and said so.
+    pub fn read(sent: super::RuleSet, known: &[Arc<List>]) -> Result<Self, RulesError> {
         if sent.rules.len() > RULES_MAX {
             return Err(RuleSetError::TooManyRules(sent.rules.len()).into());
         }
         let proxies: Result<Vec<_>, _> = sent.trusted_proxies.into_iter().map(proxy).collect();
+        let lists = Lists::read(sent.lists, known)?;
         let rules = sent.rules.into_iter().enumerate();
-        let rules: Result<Vec<_>, _> = rules.map(|(place, rule)| read(place, rule)).collect();
+        let rules = rules.map(|(place, rule)| read(place, rule, &lists));
+        let rules: Result<Vec<_>, _> = rules.collect();
         let seed = seed(&sent.seed)?;
         let set = Self::new(sent.domain, sent.revision, proxies?, seed, rules?)?;
         Ok(set)
@@ -119,8 +141,8 @@ fn seed(bytes: &[u8]) -> Result<HashSeed, RulesError> {
     }
 }
 
-fn read(place: usize, sent: super::Rule) -> Result<Rule, RulesError> {
-    match read::rule(&sent) {
+fn read(place: usize, sent: super::Rule, lists: &Lists) -> Result<Rule, RulesError> {
+    match read::rule(&sent, lists) {
         Ok(rule) => Ok(rule),
         Err(Trouble::Unknown) => Ok(Rule::unsupported(sent.name)),
         Err(Trouble::Broken(source)) => Err(RulesError::Rule {

@@ -114,7 +114,7 @@ fn opposite(list: &[Condition]) -> Option<Condition> {
     let flip = |expect: &Expect| match expect {
         Expect::Present => Some(Expect::Absent),
         Expect::Absent => Some(Expect::Present),
-        Expect::OneOf(_) | Expect::Like(_) => None,
+        Expect::OneOf(_) | Expect::In(_) | Expect::Like(_) => None,
     };
     let name = String::clone;
     Some(match list {

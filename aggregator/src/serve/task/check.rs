@@ -134,7 +134,7 @@ fn resolve(rules: &Arc<RuleSet>, check: &Check) -> Result<(Query, Option<usize>)
     }
     let place = match tier {
         Some(tier) => of_tier(rules, name, tier)?,
-        None => place,
+        None => rules.for_key(name, &values).unwrap_or(place),
     };
     let rule = rules.rule(place).unwrap_or(rule);
     let key = rules

@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::num::NonZeroU64;
 
-use super::{FieldError, Trouble, codes, features};
+use super::{FieldError, Trouble, codes, features, lists::Lists};
 use crate::{
     address::Cidr,
     quota::{Algorithm, Quota},
@@ -16,11 +16,15 @@ use crate::{
     wire::{self, HeaderCondition, Values, condition, header_condition, key_part},
 };
 
-pub(super) fn rule(sent: &wire::Rule) -> Result<Rule, Trouble> {
+pub(super) fn rule(sent: &wire::Rule, lists: &Lists) -> Result<Rule, Trouble> {
     if sent.requires & !features::KNOWN != 0 {
         return Err(Trouble::Unknown);
     }
-    let conditions: Result<Vec<_>, _> = sent.conditions.iter().map(condition).collect();
+    let conditions: Result<Vec<_>, _> = sent
+        .conditions
+        .iter()
+        .map(|one| condition(one, lists))
+        .collect();
     let mut conditions = conditions?;
     let when = usize::try_from(sent.tier_conditions).unwrap_or(usize::MAX);
     let when = conditions.split_off(conditions.len().saturating_sub(when));
@@ -136,7 +140,7 @@ fn quota(sent: &wire::Rule) -> Result<Quota, Trouble> {
     })
 }
 
-fn condition(sent: &wire::Condition) -> Result<Condition, Trouble> {
+fn condition(sent: &wire::Condition, lists: &Lists) -> Result<Condition, Trouble> {
     use condition::Kind;
     let texts = |values: &Values| values.values.clone();
     Ok(match sent.kind.as_ref().ok_or(Trouble::Unknown)? {
@@ -144,25 +148,27 @@ fn condition(sent: &wire::Condition) -> Result<Condition, Trouble> {
         Kind::Paths(values) => Condition::Path(texts(values)),
         Kind::Methods(values) => Condition::Method(texts(values)),
         Kind::Header(header) => {
-            let (name, expect) = named(header)?;
+            let (name, expect) = named(header, lists)?;
             Condition::Header { name, expect }
         }
         Kind::Addresses(values) => Condition::Address(blocks(values)?),
         Kind::Cookie(cookie) => {
-            let (name, expect) = named(cookie)?;
+            let (name, expect) = named(cookie, lists)?;
             Condition::Cookie { name, expect }
         }
         Kind::Query(query) => {
-            let (name, expect) = named(query)?;
+            let (name, expect) = named(query, lists)?;
             Condition::Query { name, expect }
         }
         Kind::Attribute(attribute) => {
-            let (name, expect) = named(attribute)?;
+            let (name, expect) = named(attribute, lists)?;
             let attribute = name.parse().map_err(|_| Trouble::Unknown)?;
             Condition::Attribute { attribute, expect }
         }
-        Kind::Any(lists) => Condition::Any(alternatives(lists)?),
-        Kind::None(lists) => Condition::None(alternatives(lists)?),
+        Kind::KeyIn(list) => Condition::KeyIn(lists.get(*list)?),
+        Kind::AddressIn(list) => Condition::AddressIn(lists.get(*list)?),
+        Kind::Any(any) => Condition::Any(alternatives(any, lists)?),
+        Kind::None(none) => Condition::None(alternatives(none, lists)?),
     })
 }
 
@@ -173,18 +179,20 @@ fn blocks(values: &Values) -> Result<Vec<Cidr>, FieldError> {
 
 /// What is not understood anywhere within makes the whole rule so: an
 /// alternative that is left out could widen it.
-fn alternatives(sent: &wire::Alternatives) -> Result<Vec<Vec<Condition>>, Trouble> {
+fn alternatives(sent: &wire::Alternatives, lists: &Lists) -> Result<Vec<Vec<Condition>>, Trouble> {
+    let condition = |one: &wire::Condition| condition(one, lists);
     let list = |list: &wire::Conditions| list.conditions.iter().map(condition).collect();
     sent.alternatives.iter().map(list).collect()
 }
 
-fn named(sent: &HeaderCondition) -> Result<(String, Expect), Trouble> {
+fn named(sent: &HeaderCondition, lists: &Lists) -> Result<(String, Expect), Trouble> {
     use header_condition::Expect as Sent;
     let expect = match sent.expect.as_ref().ok_or(Trouble::Unknown)? {
         Sent::Present(true) => Expect::Present,
         Sent::Present(false) => Expect::Absent,
         Sent::OneOf(values) => Expect::OneOf(values.values.clone()),
         Sent::Like(values) => Expect::Like(values.values.clone()),
+        Sent::InList(list) => Expect::In(lists.get(*list)?),
     };
     Ok((sent.name.clone(), expect))
 }

@@ -3,15 +3,17 @@
 use alloc::{
     boxed::Box,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 
 use prost::bytes::Bytes;
 
-use super::{codes, features};
+use super::{codes, features, lists};
 use crate::{
     address::Cidr,
     key::HashSeed,
+    list::List,
     quota::Algorithm,
     rule::{Condition, Cost, Expect, KeyPart, QuotaHeaders, Response, Rule, StatusMatch, TellWhen},
     ruleset::RuleSet,
@@ -21,7 +23,18 @@ use crate::{
 
 impl From<&RuleSet> for wire::RuleSet {
     fn from(set: &RuleSet) -> Self {
+        Self::for_one_who_has(set, &[])
+    }
+}
+
+impl wire::RuleSet {
+    /// A set for a reader that has lists of these identities.
+    pub fn for_one_who_has(set: &RuleSet, lists: &[u64]) -> Self {
         let seed = set.seed();
+        let list = |list: &Arc<List>| match lists.contains(&list.id().0) {
+            true => lists::kept(list),
+            false => (&**list).into(),
+        };
         Self {
             revision: set.revision,
             domain: set.domain().into(),
@@ -31,6 +44,7 @@ impl From<&RuleSet> for wire::RuleSet {
                 false => Bytes::copy_from_slice(&seed.0),
             },
             rules: set.rules().map(wire::Rule::from).collect(),
+            lists: set.lists().iter().map(list).collect(),
         }
     }
 }
@@ -139,6 +153,8 @@ impl From<&Condition> for wire::Condition {
             Condition::Attribute { attribute, expect } => {
                 Some(Kind::Attribute(named(&attribute.to_string(), expect)))
             }
+            Condition::KeyIn(list) => Some(Kind::KeyIn(list.id().0)),
+            Condition::AddressIn(list) => Some(Kind::AddressIn(list.id().0)),
             Condition::Any(lists) => Some(Kind::Any(alternatives(lists))),
             Condition::None(lists) => Some(Kind::None(alternatives(lists))),
             Condition::Address(blocks) => Some(Kind::Addresses(Values {
@@ -164,6 +180,7 @@ fn named(name: &str, expect: &Expect) -> HeaderCondition {
         Expect::Absent => Sent::Present(false),
         Expect::OneOf(list) => Sent::OneOf(values(list)),
         Expect::Like(list) => Sent::Like(values(list)),
+        Expect::In(list) => Sent::InList(list.id().0),
     });
     let name = name.into();
     HeaderCondition { name, expect }
