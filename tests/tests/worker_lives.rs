@@ -16,7 +16,7 @@ const LONG: u64 = 24 * 3_600;
 
 /// A clock that stands still between two waits, as it does in production, and no time
 /// at all before the first request. Objects whose log is soon longer than a snapshot,
-/// and that are swept when a test says so.
+/// in rows that are soon full, and that are swept when a test says so.
 const PRODUCTION: &str = r#"
 import worker, { Region as Base } from "./main.js";
 const clock = Date.now.bind(Date);
@@ -25,6 +25,7 @@ let now = 0;
 Date.now = () => now;
 globalThis.setTimeout = (act, ms) => timer(() => { now = clock(); act(); }, ms);
 Base.logBytes = 2_000;
+Base.rowBytes = 100;
 export class Region extends Base {
   sync(message) {
     now = clock();
