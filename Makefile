@@ -71,6 +71,7 @@ wasm: rust-targets $(BINARYEN_STAMP) ## the filter for Envoy, and the no-op besi
 worker-module: rust-targets $(BINARYEN_STAMP) ## the Worker without rules, as the tests want it
 	cargo build --locked -p edge-filter --lib --features worker --profile wasm --target $(WORKER_TARGET)
 	mkdir -p $(TARGET)/worker
+	rm -f $(TARGET)/worker/*
 	cp edge-filter/worker/*.js $(TARGET)/worker/
 	$(WASM_OPT) -O3 $(TARGET)/$(WORKER_TARGET)/wasm/edge_filter.wasm -o $(TARGET)/worker/weir.wasm
 

@@ -8,6 +8,7 @@
 import { DurableObject } from "cloudflare:workers";
 import rules from "./rules.bin";
 import { Module } from "./module.js";
+import { framed, joined, pieces, unframed } from "./rows.js";
 
 // As in limiter/src/key.rs.
 const PARTITIONS = 64;
@@ -16,10 +17,11 @@ const PARTITIONS = 64;
 const SWEEP_MS = 60_000;
 
 const TABLES = `
-  CREATE TABLE IF NOT EXISTS log (first INTEGER PRIMARY KEY, records BLOB NOT NULL);
+  CREATE TABLE IF NOT EXISTS log (
+    first INTEGER, piece INTEGER, bytes BLOB NOT NULL, PRIMARY KEY (first, piece));
   CREATE TABLE IF NOT EXISTS snapshot (
-    partition INTEGER, place INTEGER, contains INTEGER NOT NULL, chunk BLOB NOT NULL,
-    PRIMARY KEY (partition, place));
+    partition INTEGER, place INTEGER, piece INTEGER, contains INTEGER NOT NULL,
+    bytes BLOB NOT NULL, PRIMARY KEY (partition, place, piece));
   CREATE TABLE IF NOT EXISTS clock (id INTEGER PRIMARY KEY CHECK (id = 0), millis INTEGER NOT NULL);
 `;
 
@@ -27,12 +29,16 @@ export class Region extends DurableObject {
   // The least that the log grows to before a snapshot takes its place, in bytes; it
   // may grow to the size of the last snapshot.
   static logBytes = 1 << 20;
+  // The most bytes in a row: the platform takes 2 MB, and rules may be longer.
+  static rowBytes = 1 << 20;
 
   #sql;
   #module;
   #kept = [];
   #logBytes = 0;
   #snapshotBytes = 0;
+  // Whether an alarm is set, as far as this life of the object knows.
+  #awake = false;
 
   constructor(ctx, env) {
     super(ctx, env);
@@ -40,7 +46,6 @@ export class Region extends DurableObject {
     this.#sql.exec(TABLES);
     this.#module = new Module((bytes) => this.#kept.push(bytes));
     this.#load();
-    ctx.blockConcurrencyWhile(() => this.#wake());
   }
 
   // The body of a `POST /v1/sync`; its answer.
@@ -77,11 +82,15 @@ export class Region extends DurableObject {
       }
     });
     const { keys } = this.status();
-    if (keys === 0) this.#compact();
-    else await this.#wake();
+    if (keys > 0) return this.#wake();
+    this.#compact();
+    this.#awake = false;
   }
 
+  // Sees to it that what was written is swept some time. Where there is nothing the
+  // object sleeps.
   async #wake() {
+    this.#awake = true;
     if ((await this.ctx.storage.getAlarm()) === null) {
       await this.ctx.storage.setAlarm(Date.now() + SWEEP_MS);
     }
@@ -94,15 +103,14 @@ export class Region extends DurableObject {
     crypto.getRandomValues(this.#module.inbox(32));
     const clock = this.#sql.exec("SELECT millis FROM clock").toArray();
     exports.object_start(clock[0]?.millis ?? 0);
-    const chunks = this.#sql.exec("SELECT partition, contains, chunk FROM snapshot ORDER BY partition, place");
-    for (const { partition, contains, chunk } of chunks) {
-      const length = this.#module.put(new Uint8Array(chunk));
-      this.#snapshotBytes += length;
-      this.#good(exports.object_restore(partition, contains, length));
+    const chunks = this.#sql.exec("SELECT * FROM snapshot ORDER BY partition, place, piece");
+    for (const { partition, contains, bytes } of joined(chunks)) {
+      this.#snapshotBytes += bytes.length;
+      this.#good(exports.object_restore(partition, contains, this.#module.put(bytes)));
     }
-    for (const { first, records } of this.#sql.exec("SELECT first, records FROM log ORDER BY first")) {
-      this.#logBytes += records.byteLength;
-      unframed(records).forEach((record, n) => {
+    for (const { first, bytes } of joined(this.#sql.exec("SELECT * FROM log ORDER BY first, piece"))) {
+      this.#logBytes += bytes.length;
+      unframed(bytes).forEach((record, n) => {
         this.#good(exports.object_replay(first + n, this.#module.put(record)));
       });
     }
@@ -141,8 +149,11 @@ export class Region extends DurableObject {
     if (kept.length === 0) return;
     const first = this.#module.exports.object_position() - kept.length + 1;
     const records = framed(kept);
-    this.#sql.exec("INSERT INTO log (first, records) VALUES (?, ?)", first, records);
+    pieces(records, Region.rowBytes).forEach((bytes, piece) => {
+      this.#sql.exec("INSERT INTO log (first, piece, bytes) VALUES (?, ?, ?)", first, piece, bytes);
+    });
     this.#logBytes += records.length;
+    if (!this.#awake) this.ctx.waitUntil(this.#wake());
     if (this.#logBytes > Math.max(Region.logBytes, this.#snapshotBytes)) this.#compact();
   }
 
@@ -158,8 +169,10 @@ export class Region extends DurableObject {
         this.#kept = [];
         chunks.forEach((chunk, place) => {
           this.#snapshotBytes += chunk.length;
-          const row = "INSERT INTO snapshot (partition, place, contains, chunk) VALUES (?, ?, ?, ?)";
-          this.#sql.exec(row, partition, place, contains, chunk);
+          pieces(chunk, Region.rowBytes).forEach((bytes, piece) => {
+            const row = "INSERT INTO snapshot (partition, place, piece, contains, bytes) VALUES (?, ?, ?, ?, ?)";
+            this.#sql.exec(row, partition, place, piece, contains, bytes);
+          });
         });
       }
       this.#sql.exec("DELETE FROM log");
@@ -167,29 +180,4 @@ export class Region extends DurableObject {
     });
     this.#logBytes = 0;
   }
-}
-
-// Records with their lengths before them.
-function framed(records) {
-  const size = records.reduce((size, record) => size + 4 + record.length, 0);
-  const bytes = new Uint8Array(size);
-  const view = new DataView(bytes.buffer);
-  let at = 0;
-  for (const record of records) {
-    view.setUint32(at, record.length, true);
-    bytes.set(record, at + 4);
-    at += 4 + record.length;
-  }
-  return bytes;
-}
-
-function unframed(buffer) {
-  const view = new DataView(buffer);
-  const records = [];
-  for (let at = 0; at < buffer.byteLength; ) {
-    const length = view.getUint32(at, true);
-    records.push(new Uint8Array(buffer, at + 4, length));
-    at += 4 + length;
-  }
-  return records;
 }

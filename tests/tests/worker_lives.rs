@@ -16,7 +16,7 @@ const LONG: u64 = 24 * 3_600;
 
 /// A clock that stands still between two waits, as it does in production, and no time
 /// at all before the first request. Objects whose log is soon longer than a snapshot,
-/// and that are swept when a test says so.
+/// in rows that are soon full, and that are swept when a test says so.
 const PRODUCTION: &str = r#"
 import worker, { Region as Base } from "./main.js";
 const clock = Date.now.bind(Date);
@@ -25,23 +25,30 @@ let now = 0;
 Date.now = () => now;
 globalThis.setTimeout = (act, ms) => timer(() => { now = clock(); act(); }, ms);
 Base.logBytes = 2_000;
+Base.rowBytes = 100;
 export class Region extends Base {
   sync(message) {
     now = clock();
     return super.sync(message);
   }
-  sweep() {
+  async sweep() {
     now = clock();
-    return this.alarm();
+    await this.ctx.storage.deleteAlarm();
+    await this.alarm();
+    return this.isAwake();
+  }
+  async isAwake() {
+    return (await this.ctx.storage.getAlarm()) !== null;
   }
 }
 export default {
   async fetch(request, env, ctx) {
     now = clock();
-    if (!request.url.endsWith("/sweep")) return worker.fetch(request, env, ctx);
+    const act = /\/(sweep|isAwake)$/.exec(request.url)?.[1];
+    if (act === undefined) return worker.fetch(request, env, ctx);
     const objects = [0, 1, 2, 3].map((n) => env.WEIR_OBJECTS.get(env.WEIR_OBJECTS.idFromName(`weir-${n}`)));
-    await Promise.all(objects.map((object) => object.sweep()));
-    return new Response("swept");
+    const awake = await Promise.all(objects.map((object) => object[act]()));
+    return new Response(String(awake.filter((awake) => awake).length));
   },
 };
 "#;
@@ -233,10 +240,18 @@ fn where_the_clock_stands_still_limits_hold_and_what_is_over_is_forgotten_but_fo
     wait_until("all of it is in the books", || {
         workerd.books("hits") == Some(admitted)
     });
-    wait_until("what is over is forgotten", || {
-        workerd.get("/sweep", &[]).status == 200 && workerd.books("keys") == Some(0)
+    wait_until("what is over is forgotten, and all objects sleep", || {
+        workerd.get("/sweep", &[]).text() == "0" && workerd.books("keys") == Some(0)
     });
     assert_eq!(workerd.books("log_rows"), Some(0));
+    admitted += 1;
+    assert_eq!(workerd.statuses("one", 1), [200]);
+    wait_until("the object of that key wakes", || {
+        workerd.get("/isAwake", &[]).text() == "1"
+    });
+    wait_until("it is in the books", || {
+        workerd.books("hits") == Some(admitted)
+    });
     workerd.restart();
     assert_eq!(workerd.books("hits"), Some(admitted));
 }
