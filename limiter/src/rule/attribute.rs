@@ -8,7 +8,7 @@ use super::text::{self, TextError};
 /// What a host knows of a request: where its address lies, what its connection
 /// looks like, whose token it bears. A host that does not know it has no value,
 /// and a rule that counts per it does not apply.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Attribute {
     /// The country of the client's address: two letters or digits in upper case, as
     /// ISO 3166-1 alpha-2 has them.

@@ -11,7 +11,7 @@
 //! that are found are still asked in full. A rule that applies to nothing is not in
 //! the tree.
 
-use alloc::{boxed::Box, collections::BTreeMap, string::String, vec::Vec};
+use alloc::{boxed::Box, string::String, vec::Vec};
 
 use ahash::RandomState;
 use hashbrown::HashMap;
@@ -60,7 +60,7 @@ struct Split {
 }
 
 /// What rules are told apart by.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Aspect {
     Host,
     /// A segment of the path; the first is 0.
@@ -113,7 +113,7 @@ impl Node {
             return leaf(places);
         };
         let mut rest = Vec::new();
-        let mut by_value: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        let mut by_value: HashMap<u64, Vec<usize>, RandomState> = HashMap::with_hasher(hashes());
         for place in places {
             match values(rules, place, &aspect) {
                 Some(hashes) => {
@@ -127,7 +127,7 @@ impl Node {
         }
         let mut split = Split {
             aspect,
-            by_value: HashMap::with_hasher(RandomState::with_seeds(5, 6, 7, 8)),
+            by_value: HashMap::with_hasher(hashes()),
             rest: Self::new(rules, rest, depth - 1, entries),
         };
         for (hash, places) in by_value {
@@ -172,35 +172,51 @@ impl Aspect {
 /// What tells most of these rules apart; none if nothing does, or it would take more
 /// entries than are left.
 fn most_telling(rules: &[Compiled], places: &[usize], entries: usize) -> Option<Aspect> {
-    let mut tally: BTreeMap<Aspect, BTreeMap<u64, usize>> = BTreeMap::new();
-    let mut asking: BTreeMap<Aspect, usize> = BTreeMap::new();
+    let mut tally: HashMap<Aspect, Tally, RandomState> = HashMap::with_hasher(hashes());
     for &place in places {
-        let mut met: Vec<Aspect> = Vec::new();
         for (aspect, hashes) in tests(rules, place).flat_map(told_apart) {
-            if met.contains(&aspect) {
-                continue;
+            let tally = tally.entry(aspect).or_default();
+            if tally.latest != Some(place) {
+                tally.latest = Some(place);
+                tally.asking += 1;
+                tally.values.extend(hashes);
             }
-            let sums = tally.entry(aspect.clone()).or_default();
-            for hash in hashes {
-                *sums.entry(hash).or_default() += 1;
-            }
-            *asking.entry(aspect.clone()).or_default() += 1;
-            met.push(aspect);
         }
     }
-    let spared = |aspect: &Aspect, sums: &BTreeMap<u64, usize>| {
-        let most = sums.values().max().copied().unwrap_or_default();
-        let asking = asking.get(aspect).copied().unwrap_or_default();
-        asking.saturating_sub(most)
-    };
     tally
-        .iter()
-        .filter(|(_, sums)| sums.values().sum::<usize>() <= entries)
-        .map(|(aspect, sums)| (spared(aspect, sums), aspect))
+        .into_iter()
+        .filter(|(_, tally)| tally.values.len() <= entries)
+        .map(|(aspect, tally)| (tally.spared(), aspect))
         // A look costs as much as asking a few rules.
         .filter(|(spared, _)| *spared > FEW)
         .max_by(|(a, first), (b, second)| a.cmp(b).then_with(|| second.cmp(first)))
-        .map(|(_, aspect)| aspect.clone())
+        .map(|(_, aspect)| aspect)
+}
+
+/// Who asks for one thing.
+#[derive(Default)]
+struct Tally {
+    /// The place of the rule that was counted last.
+    latest: Option<usize>,
+    /// How many rules do.
+    asking: usize,
+    /// The hashes of all that they ask for.
+    values: Vec<u64>,
+}
+
+impl Tally {
+    /// Rules that are not asked if the request has the value that most ask for.
+    fn spared(mut self) -> usize {
+        self.values.sort_unstable();
+        let runs = self.values.chunk_by(|one, next| one == next);
+        let most = runs.map(<[u64]>::len).max().unwrap_or_default();
+        self.asking.saturating_sub(most)
+    }
+}
+
+/// Operators choose what is hashed here.
+const fn hashes() -> RandomState {
+    RandomState::with_seeds(5, 6, 7, 8)
 }
 
 fn tests(rules: &[Compiled], place: usize) -> impl Iterator<Item = &Test> {

@@ -24,7 +24,7 @@ pub struct Needs {
     /// Headers that rules name, `cookie` among them if any rule looks at a
     /// cookie: in lower case, sorted, each once.
     pub headers: Vec<String>,
-    /// What the host knows of it: sorted, each once.
+    /// What the host knows of it, each once.
     pub attributes: Vec<Attribute>,
 }
 
@@ -41,8 +41,6 @@ impl Needs {
         needs.forwarded_for = needs.address && !rules.trusted_proxies.is_empty();
         needs.headers.sort_unstable();
         needs.headers.dedup();
-        needs.attributes.sort_unstable();
-        needs.attributes.dedup();
         needs
     }
 
@@ -55,12 +53,18 @@ impl Needs {
             Condition::Address(_) | Condition::AddressIn(_) => self.address = true,
             Condition::Cookie { .. } => self.headers.push("cookie".into()),
             Condition::Query { .. } => self.path = true,
-            Condition::Attribute { attribute, .. } => self.attributes.push(attribute.clone()),
+            Condition::Attribute { attribute, .. } => self.attribute(attribute),
             Condition::Any(lists) | Condition::None(lists) => {
                 lists.iter().flatten().for_each(|one| self.condition(one));
             }
             // What is in the key is needed for the key.
             Condition::KeyIn(_) | Condition::Unsupported => {}
+        }
+    }
+
+    fn attribute(&mut self, attribute: &Attribute) {
+        if !self.attributes.contains(attribute) {
+            self.attributes.push(attribute.clone());
         }
     }
 
@@ -72,7 +76,7 @@ impl Needs {
             KeyPart::Query(_) | KeyPart::Path | KeyPart::PathSegment(_) => self.path = true,
             KeyPart::Method => self.method = true,
             KeyPart::Host => self.host = true,
-            KeyPart::Attribute(attribute) => self.attributes.push(attribute.clone()),
+            KeyPart::Attribute(attribute) => self.attribute(attribute),
             KeyPart::Constant(_) => {}
             KeyPart::Optional(part) => self.key_part(part),
         }
