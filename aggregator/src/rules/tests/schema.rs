@@ -41,6 +41,41 @@ fn every_good_file_and_every_imported_one_is_good_by_the_schema() {
     }
 }
 
+/// Rule files to copy: in a folder of examples, and in what the project says of itself.
+fn examples() -> Vec<(String, String)> {
+    let house = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |name: &str| fs::read_to_string(house.join(name)).unwrap();
+    let mut examples = vec![("deploy/cloudflare/rules.yaml".to_owned(), String::new())];
+    for (name, text) in &mut examples {
+        *text = read(name);
+    }
+    for document in ["README.md", "deploy/README.md"] {
+        let text = read(document);
+        let blocks = text.split("```yaml\n").skip(1);
+        let blocks = blocks.filter_map(|block| Some(block.split_once("```")?.0.to_owned()));
+        let rules = blocks.filter(|block| block.contains("version: 1"));
+        examples.extend(rules.map(|block| (document.to_owned(), block)));
+    }
+    examples
+}
+
+#[test]
+fn examples_are_good_by_the_schema_and_by_the_reader() {
+    let validator = validator();
+    let examples = examples();
+    assert!(examples.len() > 1, "{}", examples.len());
+    for (name, text) in examples {
+        let seen: Value = serde_saphyr::from_str(&text).unwrap();
+        let wrong: Vec<_> = validator.iter_errors(&seen).collect();
+        assert!(wrong.is_empty(), "{name}: {wrong:?}");
+        // Lists lie beside a file, and there are none beside these.
+        if !text.contains(".txt") {
+            let read = RuleFile::parse(&name, text.as_bytes());
+            read.unwrap_or_else(|problems| panic!("{problems}"));
+        }
+    }
+}
+
 /// What a schema does not see: what is gone once YAML is read, names that come
 /// twice or name nothing, and what a text must look like inside.
 const BEYOND: [&str; 5] = [

@@ -12,6 +12,7 @@ pub(super) enum Flow {
     Map(Vec<(String, Flow)>),
 }
 
+/// Texts as a list.
 pub(super) fn texts<T: ToString>(values: impl IntoIterator<Item = T>) -> Flow {
     let text = |value: T| Flow::Scalar(scalar(&value.to_string()));
     Flow::List(values.into_iter().map(text).collect())
