@@ -79,7 +79,11 @@ impl RuleFile {
         Self::parse_with(name, bytes, &mut Lists::beside(None))
     }
 
-    fn parse_with(name: &str, bytes: &[u8], lists: &mut Lists) -> Result<Self, Problems> {
+    pub(super) fn parse_with(
+        name: &str,
+        bytes: &[u8],
+        lists: &mut Lists,
+    ) -> Result<Self, Problems> {
         not_too_long(name, bytes)?;
         let notes = Notes::default();
         let file = text(bytes, &notes).and_then(|text| {

@@ -9,7 +9,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fs::File,
     io::Read,
     path::{Path, PathBuf},
@@ -97,6 +97,19 @@ impl Lists {
         let mut paths: Vec<PathBuf> = paths.into_iter().flatten().collect();
         paths.sort();
         paths
+    }
+
+    /// The values of those that were read from files, by the name in the rule file.
+    pub(super) fn in_files(&self) -> BTreeMap<String, Vec<String>> {
+        let values = |raw: &Option<Rc<Raw>>| {
+            let raw = raw.as_deref()?;
+            Some(raw.values().map(|(.., value)| value.to_owned()).collect())
+        };
+        let files = self.files.borrow();
+        let lists = files.iter().map(|(name, raw)| (name.clone(), values(raw)));
+        lists
+            .map(|(name, values)| (name, values.unwrap_or_default()))
+            .collect()
     }
 
     /// Reads the lists that the rule file says itself.

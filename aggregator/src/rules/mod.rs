@@ -55,6 +55,7 @@ mod explain;
 mod fields;
 mod file;
 pub mod import;
+mod inline;
 mod key;
 mod lists;
 mod numbers;
@@ -80,6 +81,7 @@ pub use diagnostic::{Diagnostic, Place, Problems};
 pub use diff::{Difference, diff};
 pub use explain::explain;
 pub use file::{FILE_LEN_MAX, RuleFile};
+pub use inline::with_lists;
 pub use report::{RuleReport, RulesReport};
 pub use text::RuleText;
 

@@ -3,7 +3,10 @@
 //! A match is a line for each field; what holds a second condition on the same
 //! thing goes into `all`. What a rule would have by default is left out.
 
-use std::fmt::{self, Write};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write},
+};
 
 use limiter::{
     list::List,
@@ -44,6 +47,14 @@ pub(super) fn file(domain: &str, rules: &[Rule], comments: &[Vec<String>]) -> St
         }
     }
     out
+}
+
+/// Lists by their names, in one line.
+pub(super) fn mapping(lists: &BTreeMap<String, Vec<String>>) -> String {
+    let lists = lists
+        .iter()
+        .map(|(name, values)| (scalar(name), texts(values)));
+    Flow::Map(lists.collect()).to_string()
 }
 
 /// A rule's lines after its name.

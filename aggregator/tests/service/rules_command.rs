@@ -2,7 +2,13 @@
 
 use std::process::Command;
 
-use crate::{common::messages::RULES, rules_client::without_file, server::TestServer};
+use serde_json::{Value, json};
+
+use crate::{
+    common::{client::check, messages::RULES},
+    rules_client::without_file,
+    server::TestServer,
+};
 
 /// Runs it: what it printed, what it complained of, and its exit code.
 fn rules(server: &TestServer, args: &[&str]) -> (String, String, i32) {
@@ -66,6 +72,28 @@ fn rules_are_put_shown_and_put_back_from_a_script() {
         0
     );
     assert!(std::fs::read_to_string(out).unwrap().contains("limit: 4,"));
+}
+
+#[test]
+fn the_lists_that_a_file_names_are_put_with_it() {
+    let (place, server) = without_file();
+    let rules_text = "version: 1\ndomain: d\ntiers: [{ name: vip, when: { key_in: vips.txt } }]\n\
+         rules:\n  - { name: r, key: [header.x], limit: 1, window: 1h, per_tier: { vip: unlimited } }\n";
+    let file = place.write("rules.yaml", rules_text);
+    place.write("vips.txt", "alice\n# bob\n");
+    let run = |args: &[&str]| rules(&server, args);
+    let (_, complaint, code) = run(&["put", file.to_str().unwrap()]);
+    assert_eq!(code, 0, "{complaint}");
+    let in_force = run(&["get"]).0;
+    assert!(
+        in_force.ends_with("lists: { vips.txt: [alice] }"),
+        "{in_force}"
+    );
+    let tier = |key: &str| {
+        let asked = json!({"rule": "r", "key": key});
+        check(server.address, &asked).json()["rule_tier"].clone()
+    };
+    assert_eq!((tier("alice"), tier("bob")), (json!("vip"), Value::Null));
 }
 
 #[test]

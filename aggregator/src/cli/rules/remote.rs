@@ -14,7 +14,7 @@ use crate::{
         target::{Format, Target, failed, field},
     },
     client::ClientError,
-    rules::Difference,
+    rules::{self, Difference},
 };
 
 use super::complain;
@@ -36,7 +36,7 @@ Examples:
   weir rules put rules.yaml
   weir rules put rules.yaml --if-match 7
 
-The file is taken whole or not at all. With --if-match only if that revision is in
+The file is taken whole or not at all, and the lists that it names with it. With --if-match only if that revision is in
 force: of two who change the same rules the second is told. Exit codes: 0 done, 3
 another revision is in force, 1 refused (each error with its place), 2 not understood,
 69 the service cannot be reached.";
@@ -138,9 +138,9 @@ pub(super) fn get(args: GetArgs) -> ExitCode {
 
 pub(super) fn put(args: PutArgs) -> ExitCode {
     let name = args.file.display().to_string();
-    let bytes = match std::fs::read(&args.file) {
+    let bytes = match rules::with_lists(&args.file) {
         Ok(bytes) => bytes,
-        Err(error) => return complain(&format!("{name}: cannot be read: {error}")),
+        Err(problems) => return complain(&problems.to_string()),
     };
     let how = args.how;
     let (path, tag) = (how.path("/v1/rules"), how.tag());
