@@ -4,7 +4,8 @@
 //! Three rules apply, whatever the number: one by path, one by host, one by header.
 //! The others ask for other values of the same, as rules do that are made one by one
 //! for customers and routes. Beside them, rules that nothing tells apart (globs of a
-//! header), which are asked one by one. All sizes take turns; the median round of processor
+//! header), which are asked one by one, and a rule with a tier whose keys stand in a
+//! list: an entry of it is data, not a rule. All sizes take turns; the median round of processor
 //! time counts.
 //!
 //! `WEIR_MATCHING_ROUNDS` changes the effort.
@@ -14,8 +15,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use limiter::key::HashSeed;
+use limiter::list::List;
 use limiter::request::Request;
-use limiter::rule::{Condition, Expect, Rule};
+use limiter::rule::{Condition, Expect, KeyPart, Rule};
 use limiter::ruleset::RuleSet;
 use weir_tests::counting::{Counting, allocations};
 use weir_tests::measure::{machine, number, spread, thread_time};
@@ -25,6 +27,9 @@ use weir_tests::rules::per_window;
 static ALLOCATOR: Counting = Counting;
 
 const SIZES: [usize; 5] = [1, 10, 100, 1_000, 10_000];
+
+/// Keys in a list.
+const LISTED: [usize; 3] = [1, 1_000, 100_000];
 
 /// Requests in one round.
 const REQUESTS: u32 = 2_000;
@@ -73,6 +78,7 @@ fn main() {
             [Some(apart), alike]
         })
         .flatten()
+        .chain(LISTED.iter().map(|keys| listed(*keys)))
         .collect();
     for _ in 0..rounds {
         candidates.iter_mut().for_each(measure);
@@ -94,7 +100,32 @@ fn main() {
 }
 
 fn candidate(name: String, size: usize, conditions: fn(usize) -> Vec<Condition>) -> Candidate {
-    let rules = (0..size).map(|n| rule(n, conditions(n))).collect();
+    of(name, (0..size).map(|n| rule(n, conditions(n))).collect())
+}
+
+/// A rule with a tier of so many keys, and the rule for everybody else; the request is
+/// of the tier.
+fn listed(keys: usize) -> Candidate {
+    let values: Vec<String> = (0..keys).map(|n| format!("key-{n}")).collect();
+    let values = values.iter().map(String::as_bytes);
+    let list = Arc::new(List::of_values("vips", HashSeed::default(), values));
+    let of_tier = || Condition::KeyIn(Arc::clone(&list));
+    let rules = [
+        vec![of_tier()],
+        vec![Condition::None(vec![vec![of_tier()]])],
+    ];
+    let rules = rules.into_iter().enumerate().map(|(n, conditions)| {
+        let mut rule = rule(n, conditions);
+        rule.key = vec![KeyPart::Header("x-api-key".to_owned())];
+        rule
+    });
+    of(
+        format!("a tier of {keys} keys, told by a list"),
+        rules.collect(),
+    )
+}
+
+fn of(name: String, rules: Vec<Rule>) -> Candidate {
     let rules = RuleSet::new("bench", 1, Vec::new(), HashSeed::default(), rules);
     let rules = Arc::new(rules.unwrap_or_else(|_| RuleSet::empty()));
     let applying = rules.resolve(&Asked).hits.len();
