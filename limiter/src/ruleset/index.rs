@@ -25,6 +25,9 @@ use crate::{
 /// So many rules are asked one by one.
 const FEW: usize = 4;
 
+/// A look costs about as much as asking so many rules.
+const SPARED_LEAST: usize = 2;
+
 /// The most values of one condition that rules are told apart by.
 const VALUES_MAX: usize = 256;
 
@@ -187,8 +190,7 @@ fn most_telling(rules: &[Compiled], places: &[usize], entries: usize) -> Option<
         .into_iter()
         .filter(|(_, tally)| tally.values.len() <= entries)
         .map(|(aspect, tally)| (tally.spared(), aspect))
-        // A look costs as much as asking a few rules.
-        .filter(|(spared, _)| *spared > FEW)
+        .filter(|(spared, _)| *spared >= SPARED_LEAST)
         .max_by(|(a, first), (b, second)| a.cmp(b).then_with(|| second.cmp(first)))
         .map(|(_, aspect)| aspect)
 }
