@@ -4,8 +4,8 @@
 //! *outbox*, which [`put`] fills. JavaScript reads and writes both while the module
 //! is not running, or while it waits for a function of JavaScript's to return.
 //!
-//! The crate `worker` is not used, for two reasons that were measured. It doubles
-//! the time a request takes, since every value of it becomes an object on both
+//! The crate `worker` is not used, for two reasons. In a trial it doubled the
+//! time that a request takes, since every value of it becomes an object on both
 //! sides. And a panic there takes the isolate with it, while this module can be
 //! thrown away and made anew between two requests.
 //!

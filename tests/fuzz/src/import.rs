@@ -3,20 +3,12 @@
 use aggregator::rules::RuleFile;
 use aggregator::rules::import::{Options, Source, parse};
 
-const SOURCES: [Source; 5] = [
-    Source::EnvoyRatelimit,
-    Source::Cloudflare,
-    Source::AwsWaf,
-    Source::EnvoyGateway,
-    Source::Kuadrant,
-];
-
 /// The first byte says whose it is, `0` to `4`; the rest is the configuration.
 pub fn run(data: &[u8]) {
     let Some((first, text)) = data.split_first() else {
         return;
     };
-    let Some(source) = SOURCES.get(usize::from(first.wrapping_sub(b'0'))) else {
+    let Some(source) = Source::ALL.get(usize::from(first.wrapping_sub(b'0'))) else {
         return;
     };
     let Ok(imported) = parse("fuzz", text, *source, &Options::default()) else {

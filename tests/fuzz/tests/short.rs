@@ -10,6 +10,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
+use aggregator::rules::import::Source;
 use oorandom::Rand64;
 use weir_fuzz::mutate::mutate;
 use weir_fuzz::{TARGETS, Target};
@@ -44,15 +45,8 @@ fn corpus(name: &str) -> Vec<(String, Vec<u8>)> {
         }
     }
     if name == "import" {
-        let sources = [
-            "envoy-ratelimit",
-            "cloudflare",
-            "aws-waf",
-            "envoy-gateway",
-            "kuadrant",
-        ];
-        for (number, source) in (b'0'..).zip(sources) {
-            for path in files(&golden.join("import").join(source)) {
+        for (number, source) in (b'0'..).zip(Source::ALL) {
+            for path in files(&golden.join("import").join(source.name())) {
                 let text = [&[number], &*read(&path)].concat();
                 inputs.push((path.display().to_string(), text));
             }

@@ -61,6 +61,15 @@ pub(super) struct Read {
 }
 
 impl Source {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::EnvoyRatelimit,
+        Self::Cloudflare,
+        Self::AwsWaf,
+        Self::EnvoyGateway,
+        Self::Kuadrant,
+    ];
+
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {

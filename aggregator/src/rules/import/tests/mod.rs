@@ -30,14 +30,6 @@ use super::{
 };
 use crate::rules::{Described, Format, Problems, RuleFile};
 
-const SOURCES: [Source; 5] = [
-    Source::EnvoyRatelimit,
-    Source::Cloudflare,
-    Source::AwsWaf,
-    Source::EnvoyGateway,
-    Source::Kuadrant,
-];
-
 fn golden(source: Source) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/import");
     let files = fs::read_dir(folder.join(source.name())).unwrap();
@@ -134,7 +126,7 @@ fn compare(source: Source, path: &Path) {
 
 #[test]
 fn configurations_become_the_rules_and_reports_beside_them() {
-    for source in SOURCES {
+    for source in Source::ALL {
         let files = golden(source);
         assert!(files.len() >= 6, "{}", source.name());
         files.iter().for_each(|file| compare(source, file));
@@ -144,8 +136,8 @@ fn configurations_become_the_rules_and_reports_beside_them() {
 #[test]
 fn strict_writes_rules_only_if_every_one_is_exact() {
     let mut exact = 0;
-    for path in SOURCES.into_iter().flat_map(golden) {
-        let source = SOURCES
+    for path in Source::ALL.into_iter().flat_map(golden) {
+        let source = Source::ALL
             .into_iter()
             .find(|source| path.iter().any(|part| part == source.name()));
         let text = fs::read_to_string(&path).unwrap();
@@ -260,7 +252,7 @@ proptest! {
         place: prop::sample::Index,
         byte: u8,
     ) {
-        for source in SOURCES {
+        for source in Source::ALL {
             let files = golden(source);
             let mut spoiled = fs::read(&files[file.index(files.len())]).unwrap();
             let place = place.index(spoiled.len());
