@@ -51,7 +51,7 @@ pub(super) struct Circumstances<'a> {
     pub(super) region_now: Timestamp,
     /// Whether nobody can be asked.
     pub(super) away: bool,
-    /// Sources the region knows of.
+    /// Sources that share the rule's limit.
     pub(super) sources: u32,
     /// Whether the request has waited for the region's answer.
     pub(super) waited: bool,

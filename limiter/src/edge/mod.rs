@@ -56,6 +56,8 @@ pub struct Limiter {
     next_flush: Timestamp,
     /// Sources that the region knows of.
     sources: u32,
+    /// Regions that share limits of scope `global`.
+    regions: u32,
     crowd: Crowded,
     far: Far,
     /// The region's clock in the latest reply.
@@ -132,6 +134,7 @@ impl Limiter {
             turn: 0,
             next_flush: Timestamp::default(),
             sources: u32::MAX,
+            regions: 1,
         }
     }
 
