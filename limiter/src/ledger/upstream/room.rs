@@ -7,7 +7,7 @@ use crate::{
     cold,
     count::Count,
     key::CounterKey,
-    ledger::{claims, lend::State},
+    ledger::{claims, lend::State, regional},
     quota::{Algorithm, Quota},
     rule::Rule,
     time::{Micros, Timestamp},
@@ -42,6 +42,7 @@ impl Upstream {
         state.tolerance /= regions;
         state.bucket = state.bucket.map(|bucket| bucket / regions);
         let fair = (state.limit_rate / regions).max(1);
+        state.interval = Micros::new(state.interval.get() / 3);
         match stake {
             Some(stake) if !self.is_away(now) => self.lent(stake, room, &mut state, now),
             Some(stake) if room.rule.quota.algorithm == Algorithm::TokenBucket => {
@@ -82,6 +83,14 @@ impl Upstream {
             tokens
         };
         state.freed = if live { lease.rate } else { 0 };
+        let quota = &room.rule.quota;
+        state.frees = quota.algorithm != Algorithm::FixedWindow;
+        if regional::is_short(quota, self.link.rtt) {
+            let part = quota.capacity().saturating_mul(HIT.unsigned_abs());
+            state.bucket = Some(part / u64::from(self.regions_at_least()));
+            state.frees = true;
+            state.ends = None;
+        }
         if lease.share > 0 {
             state.limit_rate = lease.share;
         } else {
