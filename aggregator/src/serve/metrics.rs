@@ -23,8 +23,9 @@ use prometheus_client::{
 
 mod crush;
 mod door;
+mod load;
 
-use self::{crush::CrushMetrics, door::DoorMetrics};
+use self::{crush::CrushMetrics, door::DoorMetrics, load::LoadMetrics};
 use super::task::Origin;
 
 type Label = [(&'static str, String); 1];
@@ -49,6 +50,7 @@ pub(super) struct Metrics {
     rule_changes: Family<Label, Counter>,
     snapshot_age_seconds: Gauge<f64, AtomicU64>,
     pub(super) door: DoorMetrics,
+    pub(super) load: LoadMetrics,
     pub(super) syncs: Counter,
     pub(super) refused_syncs: Counter,
     pub(super) commit_seconds: Histogram,
@@ -140,6 +142,7 @@ impl Metrics {
                 "Time since the last whole snapshot was begun; NaN before the first",
             ),
             door: DoorMetrics::new(m),
+            load: LoadMetrics::new(m),
             syncs: m.of("syncs", "Messages from sources that were answered"),
             refused_syncs: m.of("syncs_refused", "Messages from sources that meant nothing"),
             commit_seconds: m.with(
