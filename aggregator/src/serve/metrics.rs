@@ -79,6 +79,15 @@ impl Maker {
         self.with(name, help, M::default())
     }
 
+    /// Spans of time, from a quarter of a millisecond to eight seconds.
+    fn seconds(&mut self, name: &str, help: &str) -> Histogram {
+        self.with(
+            name,
+            help,
+            Histogram::new(exponential_buckets(0.000_25, 2.0, 16)),
+        )
+    }
+
     fn with<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
         self.0.register(name, help, metric.clone());
         metric
@@ -145,10 +154,9 @@ impl Metrics {
             load: LoadMetrics::new(m),
             syncs: m.of("syncs", "Messages from sources that were answered"),
             refused_syncs: m.of("syncs_refused", "Messages from sources that meant nothing"),
-            commit_seconds: m.with(
+            commit_seconds: m.seconds(
                 "commit_seconds",
                 "How long commits took, from leaving memory to being durable",
-                Histogram::new(exponential_buckets(0.000_25, 2.0, 16)),
             ),
             commit_failures: m.of("commit_failures", "Commits that the disk did not take"),
             snapshots: m.of("snapshots", "Snapshots taken since this start"),

@@ -4,11 +4,7 @@
 use std::{sync::atomic::AtomicU64, time::Duration};
 
 use limiter::time::Micros;
-use prometheus_client::metrics::{
-    family::Family,
-    gauge::Gauge,
-    histogram::{Histogram, exponential_buckets},
-};
+use prometheus_client::metrics::{family::Family, gauge::Gauge, histogram::Histogram};
 
 use super::{Label, Maker};
 use crate::{config::Config, store::Room};
@@ -40,10 +36,9 @@ impl LoadMetrics {
         Self {
             ready: m.of("ready", "1 if /readyz says so, else 0"),
             queue_requests_max: m.of("queue_requests_max", "Requests that may be under way"),
-            queue_wait_seconds: m.with(
+            queue_wait_seconds: m.seconds(
                 "queue_wait_seconds",
                 "How long requests waited for the ledger's task to take them up",
-                Histogram::new(exponential_buckets(0.000_25, 2.0, 16)),
             ),
             connections_max: m.of("connections_max", "Connections that may be open"),
             keys_max: m.of("keys_max", "Counts that may be held"),
