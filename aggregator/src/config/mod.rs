@@ -9,11 +9,13 @@ use std::{
     time::Duration,
 };
 
+mod drain;
 mod settings;
 mod tls_files;
 pub(crate) mod token_file;
 pub(crate) mod yaml;
 
+pub use drain::Drain;
 pub use settings::{DurabilityName, LogFormat, RulesFrom, Settings};
 pub use tls_files::TlsFiles;
 
@@ -42,6 +44,8 @@ pub struct Config {
     pub durability: Durability,
     /// What one client, or all together, may use.
     pub limits: Limits,
+    /// How it ends.
+    pub drain: Drain,
     /// What one tenant may keep in counters.
     pub tenant: TenantLimits,
     /// Keys of rules that are counted at once.
@@ -153,6 +157,7 @@ impl TryFrom<Settings> for Config {
         let tenant = tenant_limits(&settings)?;
         let idempotency_lifetime = idempotency_lifetime(&settings)?;
         let rules_from = rules_from(&settings)?;
+        let drain = Drain::of(&settings)?;
         let listen = settings
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
@@ -180,6 +185,7 @@ impl TryFrom<Settings> for Config {
             keys_max,
             idempotency_lifetime,
             limits,
+            drain,
             snapshot_log_bytes,
             log_format: settings.log_format.unwrap_or_default(),
             log: settings.log.unwrap_or_else(|| "info".into()),

@@ -106,6 +106,15 @@ pub struct Settings {
     #[arg(long, value_name = "MS")]
     pub request_timeout_ms: Option<u32>,
 
+    /// How long requests are still taken after a signal to stop, while /readyz says no, so that
+    /// load balancers notice [default: 0]
+    #[arg(long, value_name = "MS")]
+    pub drain_delay_ms: Option<u32>,
+
+    /// How long connections may take to finish after that [default: 10000]
+    #[arg(long, value_name = "MS")]
+    pub drain_timeout_ms: Option<u32>,
+
     /// Log bytes after which a snapshot is taken [default: 268435456]
     #[arg(long, value_name = "BYTES")]
     pub snapshot_log_bytes: Option<u64>,
@@ -188,6 +197,8 @@ impl Settings {
                 .tenant_requests_per_second_max
                 .or(below.tenant_requests_per_second_max),
             request_timeout_ms: self.request_timeout_ms.or(below.request_timeout_ms),
+            drain_delay_ms: self.drain_delay_ms.or(below.drain_delay_ms),
+            drain_timeout_ms: self.drain_timeout_ms.or(below.drain_timeout_ms),
             snapshot_log_bytes: self.snapshot_log_bytes.or(below.snapshot_log_bytes),
             log_format: self.log_format.or(below.log_format),
             log_keys: self.log_keys.or(below.log_keys),

@@ -1,7 +1,7 @@
 //! `weir serve`: puts the ledger's task, the rule file and HTTP together, and
 //! takes them apart again in order.
 
-use std::{future::Future, io, net::SocketAddr, sync::Arc};
+use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
@@ -78,10 +78,21 @@ pub fn run(config: Config, listening: impl FnOnce(SocketAddr)) -> Result<(), Ser
     })
 }
 
+/// Reads what a service with this configuration reads before it listens: rules, tokens
+/// and certificates. An error is what would keep it from starting.
+pub fn check(config: Config) -> Result<(), ServeError> {
+    let from = config.rules_from;
+    let rules = config.rules.clone().map(|path| RuleSource::new(path, from));
+    rules.map(|mut file| file.load()).transpose()?;
+    Door::open(&config)?;
+    Ok(())
+}
+
 /// A service that runs.
 pub struct Running {
     address: SocketAddr,
     health: Arc<HealthBoard>,
+    drain_delay: Duration,
     ledger: LedgerHandle,
     server: Server,
     ended: oneshot::Receiver<Result<(), TaskError>>,
@@ -103,6 +114,7 @@ impl Running {
         let listener = listen(config.listen).await?;
         let address = listener.local_addr()?;
         let metrics = Arc::new(Metrics::new(&config.region));
+        metrics.load.set_limits(&config);
         let health = Arc::new(HealthBoard::new());
         let data = DataDir::new(Arc::clone(&disk), &config.data_dir);
         let setup = task::Setup {
@@ -121,7 +133,7 @@ impl Running {
             log_keys: config.log_keys,
             rule_file: rule_file.as_ref().and_then(RuleSource::whose_word_counts),
         };
-        let server = Server::start(listener, app, door.tls());
+        let server = Server::start(listener, app, door.tls(), config.drain.timeout);
         let mut watches = door.watch(&metrics);
         watches.extend(rule_file.zip(rules).map(|(file, (seen, proposal))| {
             let (ledger, metrics) = (ledger.clone(), Arc::clone(&metrics));
@@ -131,6 +143,7 @@ impl Running {
         Ok(Self {
             address,
             health,
+            drain_delay: config.drain.delay,
             ledger,
             server,
             ended,
@@ -143,16 +156,20 @@ impl Running {
         self.address
     }
 
-    /// Serves until `end` comes or the ledger's task gives up, then stops.
+    /// Serves until `end` comes or the ledger's task gives up, then stops: says that
+    /// it is about to, answers whoever still comes, and writes what was counted.
     pub async fn until(mut self, end: impl Future<Output = ()>) -> Result<(), ServeError> {
         let early = tokio::select! {
-            () = end => None,
+            () = noticed(end, &self.health, self.drain_delay) => None,
             ended = &mut self.ended => Some(ended),
         };
-        self.health.set(Health::Stopping);
+        if early.is_some() {
+            self.health.set(Health::Stopping);
+        }
         self.watches.iter().for_each(JoinHandle::abort);
         self.ledger.end_watches();
         self.server.stop().await;
+        self.health.set(Health::Stopping);
         let ended = match early {
             Some(ended) => ended,
             None => {
@@ -163,6 +180,19 @@ impl Running {
         ended.unwrap_or(Err(TaskError::Gone("the ledger's task")))?;
         tracing::info!("stopped; everything counted is on disk");
         Ok(())
+    }
+}
+
+/// Waits until the service is to end, and until whoever sends requests here has had
+/// time to notice. Nobody sends any to one that was not ready.
+async fn noticed(end: impl Future<Output = ()>, health: &HealthBoard, delay: Duration) {
+    end.await;
+    let ready = health.obstacle().is_none();
+    health.drain();
+    if ready && !delay.is_zero() {
+        let delay_ms = delay.as_millis();
+        tracing::info!(delay_ms, "not ready any more, and answering still");
+        tokio::time::sleep(delay).await;
     }
 }
 

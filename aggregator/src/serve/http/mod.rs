@@ -5,6 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use axum::{
     Router,
     extract::{Request, State},
+    http::{HeaderValue, Version, header},
     middleware::{Next, from_fn_with_state},
     response::Response,
     routing::{get, post},
@@ -73,8 +74,14 @@ fn router(app: App) -> Router {
 }
 
 async fn count(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let response = next.run(request).await;
+    let version = request.version();
+    let mut response = next.run(request).await;
     app.metrics.count_response(response.status().as_u16());
+    if app.ledger.is_draining() && version < Version::HTTP_2 {
+        // Whoever asks again connects again, and so comes to another that is ready.
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+    }
     response
 }
 

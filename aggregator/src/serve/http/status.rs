@@ -19,7 +19,7 @@ pub(super) async fn healthz() -> &'static str {
 
 /// Requests are counted; or not, and why.
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
-    match app.ledger.health().obstacle() {
+    match app.ledger.obstacle() {
         None => Ok("ready\n"),
         Some(why) => Err(Problem::unready(why)),
     }
@@ -29,5 +29,9 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     app.ledger.observe().await;
     let depth = i64::try_from(app.ledger.depth()).unwrap_or(i64::MAX);
     app.metrics.queue_depth.set(depth);
+    app.metrics.load.set_ready(app.ledger.obstacle().is_none());
+    if let Some(room) = app.data.room().await {
+        app.metrics.load.set_disk(room);
+    }
     ([(header::CONTENT_TYPE, OPENMETRICS)], app.metrics.encode()).into_response()
 }

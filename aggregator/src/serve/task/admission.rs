@@ -3,12 +3,12 @@
 //! Room is made before a body is read and given back when its answer leaves.
 //! Who finds none is refused at once: nothing queues for a place in the queue.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::work::Refusal;
-use crate::config::Limits;
+use crate::{config::Limits, serve::clock::Stopwatch};
 
 /// The room there is.
 #[derive(Clone, Debug)]
@@ -24,6 +24,20 @@ pub(super) struct Admission {
 pub(in crate::serve) struct Permit {
     _request: OwnedSemaphorePermit,
     _bytes: OwnedSemaphorePermit,
+    since: Stopwatch,
+}
+
+impl Permit {
+    /// The same for a request that is whole, and waits from now on.
+    pub(super) fn queued(mut self) -> Self {
+        self.since = Stopwatch::start();
+        self
+    }
+
+    /// How long it has waited.
+    pub(super) fn waited(&self) -> Duration {
+        Duration::from_micros(self.since.now().as_micros())
+    }
 }
 
 /// A place among those who watch. Dropping it gives the place back.
@@ -50,6 +64,7 @@ impl Admission {
             (Ok(request), Ok(bytes)) => Ok(Permit {
                 _request: request,
                 _bytes: bytes,
+                since: Stopwatch::start(),
             }),
             _ => Err(Refusal::QueueFull),
         }

@@ -63,6 +63,7 @@ impl Sweep {
 impl Task {
     pub(super) fn do_chores(&mut self) {
         self.snapshot_step();
+        self.watch_disk();
         let (uptime, now) = (self.clock.uptime(), self.clock.now());
         let Books {
             ledger, counters, ..
@@ -88,6 +89,8 @@ impl Task {
         let keys = counters.idempotency_keys();
         metrics.idempotency_keys.set(whole(keys));
         metrics.sources.set(whole(self.books.ledger.sources(now)));
+        metrics.load.set_silences(&self.books.ledger.silences(now));
+        metrics.load.set_clock_ahead(self.clock.ahead());
         let revision = self.books.ledger.rules().revision;
         metrics
             .rules_revision

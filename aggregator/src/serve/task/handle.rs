@@ -32,7 +32,7 @@ impl LedgerHandle {
     /// Makes room for a request whose body has so many bytes.
     pub(in crate::serve) fn admit(&self, bytes: u32) -> Result<Permit, Refusal> {
         match self.health.read() {
-            Health::Serving { .. } => self.admission.enter(bytes),
+            Health::Serving { .. } | Health::Stalled(_) => self.admission.enter(bytes),
             other => Err(Refusal::Unready(other.obstacle().unwrap_or_default())),
         }
     }
@@ -40,7 +40,9 @@ impl LedgerHandle {
     /// Makes room for a request that changes nothing: with the disk full, too.
     pub(in crate::serve) fn admit_read(&self) -> Result<Permit, Refusal> {
         match self.health.read() {
-            Health::Serving { .. } | Health::NoRoom(_) => self.admission.enter(0),
+            Health::Serving { .. } | Health::Stalled(_) | Health::NoRoom(_) => {
+                self.admission.enter(0)
+            }
             other => Err(Refusal::Unready(other.obstacle().unwrap_or_default())),
         }
     }
@@ -56,7 +58,7 @@ impl LedgerHandle {
         message: SyncRequest,
         permit: Permit,
     ) -> Result<SyncReply, Refusal> {
-        self.ask(|answer| Event::Request(Request::Sync(message, answer), permit))
+        self.ask(|answer| Event::Request(Request::Sync(message, answer), permit.queued()))
             .await
     }
 
@@ -66,7 +68,7 @@ impl LedgerHandle {
         check: Check,
         permit: Permit,
     ) -> Result<Checked, Refusal> {
-        self.ask(|answer| Event::Request(Request::Check(check, answer), permit))
+        self.ask(|answer| Event::Request(Request::Check(check, answer), permit.queued()))
             .await
     }
 
@@ -126,7 +128,7 @@ impl LedgerHandle {
         request: impl FnOnce(Answer<T>) -> CounterRequest,
         permit: Permit,
     ) -> Result<T, Refusal> {
-        self.ask(|answer| Event::Request(Request::Counter(request(answer)), permit))
+        self.ask(|answer| Event::Request(Request::Counter(request(answer)), permit.queued()))
             .await
     }
 
@@ -156,6 +158,16 @@ impl LedgerHandle {
     /// What the service says of itself.
     pub(in crate::serve) fn health(&self) -> Health {
         self.health.read()
+    }
+
+    /// Why requests should go elsewhere; none if they should come.
+    pub(in crate::serve) fn obstacle(&self) -> Option<String> {
+        self.health.obstacle()
+    }
+
+    /// Whether the service is about to stop.
+    pub(in crate::serve) fn is_draining(&self) -> bool {
+        self.health.is_draining()
     }
 
     /// Requests under way.

@@ -74,6 +74,11 @@ pub enum TaskError {
     /// rested on it was answered.
     #[error("the log did not take a record; start again to recover it")]
     Append(#[from] AppendError),
+    /// The disk was full when the service was to stop.
+    #[error(
+        "the disk takes nothing, so what waited to be written is given up; nobody was told that it counts"
+    )]
+    NoRoom,
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[from] std::io::Error),
@@ -97,6 +102,8 @@ struct Task {
     snapshots: Snapshots,
     sweeps: Sweeps,
     stopping: bool,
+    /// How long a request waits for its answer.
+    patience_max: Duration,
     metrics: Arc<Metrics>,
     health: Arc<HealthBoard>,
 }
@@ -159,7 +166,7 @@ impl Task {
 
     fn close(self) -> Result<(), TaskError> {
         if self.commits.is_out_of_room() {
-            return Ok(());
+            return Err(TaskError::NoRoom);
         }
         drop(self.snapshots);
         self.log.close()?;

@@ -38,6 +38,7 @@ struct Choices {
     tenant: TenantLimits,
     keys_max: u64,
     idempotency_lifetime: Micros,
+    request_timeout: Duration,
 }
 
 /// Starts the task. What comes back last tells how it ended.
@@ -59,6 +60,7 @@ pub(in crate::serve) fn start(
         tenant: config.tenant,
         keys_max: config.keys_max,
         idempotency_lifetime: config.idempotency_lifetime,
+        request_timeout: config.limits.request_timeout,
     };
     let (ended, end) = oneshot::channel();
     thread::Builder::new()
@@ -104,6 +106,7 @@ fn open(
         ),
         sweeps: Sweeps::default(),
         stopping: false,
+        patience_max: choices.request_timeout,
         metrics: setup.metrics,
         health: setup.health,
     };
