@@ -14,6 +14,12 @@ pub enum Health {
     },
     /// The disk takes nothing more. Nothing is counted until it does.
     NoRoom(String),
+    /// The shared store cannot be reached. Nothing is counted until it can.
+    Away(String),
+    /// Partitions are handed over to other members, who answer by now.
+    Leaving,
+    /// Some partitions of the shared store have no owner yet.
+    Joining,
     /// The service is on its way out.
     Stopping,
 }
@@ -45,6 +51,11 @@ impl HealthBoard {
 }
 
 impl Health {
+    /// Whether requests are taken in, here or for another member.
+    pub(super) const fn admits(&self) -> bool {
+        matches!(self, Self::Serving { .. } | Self::Leaving)
+    }
+
     /// Why requests are not counted; none if they are.
     pub fn obstacle(&self) -> Option<String> {
         match self {
@@ -52,6 +63,9 @@ impl Health {
             Self::Serving { rules_revision: 0 } => Some("no rules are loaded".to_owned()),
             Self::Serving { .. } => None,
             Self::NoRoom(why) => Some(format!("nothing can be written: {why}")),
+            Self::Away(why) => Some(format!("the shared store cannot be reached: {why}")),
+            Self::Leaving => Some("the partitions are handed over".to_owned()),
+            Self::Joining => Some("some partitions have no owner yet".to_owned()),
             Self::Stopping => Some("the service is stopping".to_owned()),
         }
     }

@@ -21,10 +21,13 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 
+mod cluster;
 mod crush;
 mod door;
+mod sum;
 
-use self::{crush::CrushMetrics, door::DoorMetrics};
+pub(super) use self::sum::sum;
+use self::{cluster::ClusterMetrics, crush::CrushMetrics, door::DoorMetrics};
 use super::task::Origin;
 
 type Label = [(&'static str, String); 1];
@@ -49,6 +52,7 @@ pub(super) struct Metrics {
     rule_changes: Family<Label, Counter>,
     snapshot_age_seconds: Gauge<f64, AtomicU64>,
     pub(super) door: DoorMetrics,
+    pub(super) cluster: ClusterMetrics,
     pub(super) syncs: Counter,
     pub(super) refused_syncs: Counter,
     pub(super) commit_seconds: Histogram,
@@ -140,6 +144,7 @@ impl Metrics {
                 "Time since the last whole snapshot was begun; NaN before the first",
             ),
             door: DoorMetrics::new(m),
+            cluster: ClusterMetrics::new(m),
             syncs: m.of("syncs", "Messages from sources that were answered"),
             refused_syncs: m.of("syncs_refused", "Messages from sources that meant nothing"),
             commit_seconds: m.with(

@@ -10,6 +10,7 @@ mod door;
 mod gate;
 mod health;
 mod http;
+mod keeper;
 mod metrics;
 mod rule_change;
 mod rule_content;
@@ -22,17 +23,19 @@ pub use clock::{Clock, SystemClock};
 pub use health::{Health, HealthBoard};
 pub use http::TlsError;
 pub use rule_file::RuleSourceError;
-pub use task::TaskError;
+pub use task::{CommitFailure, TaskError};
 
 use self::{
     door::Door,
-    http::{App, DataDir, Server},
+    http::{App, DataDir, Members, Server},
+    keeper::{Keeper, KeeperHandle},
     metrics::Metrics,
     rule_file::RuleSource,
-    task::LedgerHandle,
+    task::{Groups, LedgerHandle, Place},
 };
 use crate::{
     config::{Config, ConfigError, is_loopback},
+    shared::StoreUrl,
     store::{Disk, RealDisk},
 };
 
@@ -78,13 +81,29 @@ pub fn run(config: Config, listening: impl FnOnce(SocketAddr)) -> Result<(), Ser
     })
 }
 
+/// Who keeps the books going.
+enum Keeping {
+    /// One task, and what tells how it ended.
+    Task(oneshot::Receiver<Result<(), TaskError>>),
+    /// A task for each group that is here.
+    Keeper(KeeperHandle),
+}
+
+/// What is counted with, and where.
+struct Ledgers {
+    handle: LedgerHandle,
+    keeping: Keeping,
+    data: Option<DataDir>,
+    members: Option<Members>,
+}
+
 /// A service that runs.
 pub struct Running {
     address: SocketAddr,
     health: Arc<HealthBoard>,
     ledger: LedgerHandle,
     server: Server,
-    ended: oneshot::Receiver<Result<(), TaskError>>,
+    keeping: Keeping,
     watches: Vec<JoinHandle<()>>,
 }
 
@@ -104,17 +123,20 @@ impl Running {
         let address = listener.local_addr()?;
         let metrics = Arc::new(Metrics::new(&config.region));
         let health = Arc::new(HealthBoard::new());
-        let data = DataDir::new(Arc::clone(&disk), &config.data_dir);
-        let setup = task::Setup {
-            disk,
-            clock,
-            metrics: Arc::clone(&metrics),
-            health: Arc::clone(&health),
+        let ledgers = match &config.store {
+            None => Ledgers::of_one(disk, clock, &config, &metrics, &health)?,
+            Some(store) => Ledgers::shared(store, address, &config, &metrics, &health)?,
         };
-        let (ledger, ended) = task::start(setup, &config)?;
+        let Ledgers {
+            handle: ledger,
+            keeping,
+            data,
+            members,
+        } = ledgers;
         let app = App {
             ledger: ledger.clone(),
             data,
+            members,
             metrics: Arc::clone(&metrics),
             limits: config.limits,
             gate: Arc::clone(&door.gate),
@@ -133,7 +155,7 @@ impl Running {
             health,
             ledger,
             server,
-            ended,
+            keeping,
             watches,
         })
     }
@@ -145,24 +167,84 @@ impl Running {
 
     /// Serves until `end` comes or the ledger's task gives up, then stops.
     pub async fn until(mut self, end: impl Future<Output = ()>) -> Result<(), ServeError> {
-        let early = tokio::select! {
-            () = end => None,
-            ended = &mut self.ended => Some(ended),
+        let early = match &mut self.keeping {
+            Keeping::Task(ended) => tokio::select! {
+                () = end => None,
+                ended = ended => Some(ended),
+            },
+            Keeping::Keeper(keeper) => {
+                end.await;
+                // What arrives meanwhile is sent on to those who take over.
+                keeper.leave().await;
+                None
+            }
         };
         self.health.set(Health::Stopping);
         self.watches.iter().for_each(JoinHandle::abort);
         self.ledger.end_watches();
         self.server.stop().await;
-        let ended = match early {
-            Some(ended) => ended,
-            None => {
+        let ended = match (early, self.keeping) {
+            (Some(ended), _) => ended,
+            (None, Keeping::Task(ended)) => {
                 self.ledger.stop();
-                self.ended.await
+                ended.await
+            }
+            (None, Keeping::Keeper(keeper)) => {
+                // A panic in it is logged.
+                let _ = tokio::task::spawn_blocking(move || keeper.end()).await;
+                Ok(Ok(()))
             }
         };
         ended.unwrap_or(Err(TaskError::Gone("the ledger's task")))?;
-        tracing::info!("stopped; everything counted is on disk");
+        tracing::info!("stopped; everything counted is on record");
         Ok(())
+    }
+}
+
+impl Ledgers {
+    /// One that has everything, in the data directory.
+    fn of_one(
+        disk: Arc<dyn Disk>,
+        clock: Box<dyn Clock>,
+        config: &Config,
+        metrics: &Arc<Metrics>,
+        health: &Arc<HealthBoard>,
+    ) -> Result<Self, ServeError> {
+        let data = DataDir::new(Arc::clone(&disk), &config.data_dir);
+        let setup = task::Setup {
+            place: Place::Disk(disk),
+            clock,
+            metrics: Arc::clone(metrics),
+            health: Arc::clone(health),
+        };
+        let (handle, ended) = task::start(setup, config)?;
+        Ok(Self {
+            handle,
+            keeping: Keeping::Task(ended),
+            data: Some(data),
+            members: None,
+        })
+    }
+
+    /// One for each group of the shared store that comes to be here.
+    fn shared(
+        store: &StoreUrl,
+        address: SocketAddr,
+        config: &Config,
+        metrics: &Arc<Metrics>,
+        health: &Arc<HealthBoard>,
+    ) -> Result<Self, ServeError> {
+        let groups = Arc::new(Groups::new());
+        let url = config.advertise.clone();
+        let url = url.unwrap_or_else(|| format!("http://{address}"));
+        let keeper = Keeper::new(store, url, &groups, config, metrics, health)?;
+        tracing::info!(%store, member = keeper.member().id, url = keeper.member().url, "joining");
+        Ok(Self {
+            handle: task::of_groups(&groups, health, config),
+            members: Some(Members::new(&groups, &config.limits, metrics)),
+            keeping: Keeping::Keeper(keeper.start()?),
+            data: None,
+        })
     }
 }
 

@@ -22,8 +22,14 @@ pub(super) struct Admission {
 /// Room for one request. Dropping it gives the room back.
 #[derive(Debug)]
 pub(in crate::serve) struct Permit {
-    _request: OwnedSemaphorePermit,
-    _bytes: OwnedSemaphorePermit,
+    _room: Option<[OwnedSemaphorePermit; 2]>,
+}
+
+impl Permit {
+    /// For a part of a request, which has room as a whole.
+    pub(in crate::serve) const fn of_a_part() -> Self {
+        Self { _room: None }
+    }
 }
 
 /// A place among those who watch. Dropping it gives the place back.
@@ -48,8 +54,7 @@ impl Admission {
         let room = Arc::clone(&self.bytes).try_acquire_many_owned(bytes);
         match (request, room) {
             (Ok(request), Ok(bytes)) => Ok(Permit {
-                _request: request,
-                _bytes: bytes,
+                _room: Some([request, bytes]),
             }),
             _ => Err(Refusal::QueueFull),
         }
