@@ -79,6 +79,8 @@ fn a_lease_under_the_old_limit_is_recalled_within_a_flush_and_counts_until_then(
     let alone = Fleet {
         sources: 1,
         round_trip: Micros::ZERO,
+        regions: 1,
+        above: Micros::ZERO,
     };
     let over = Over::of(limited(2, 100).rule(0).unwrap(), alone).debt;
     let admitted = admit(&mut region, &mut limiter, 50, 6_300);
