@@ -1,4 +1,4 @@
-//! The network between the sources and the region: how long a message takes,
+//! The network between the sources and their regions: how long a message takes,
 //! and whether it arrives.
 
 use limiter::time::{Micros, Timestamp};
@@ -32,10 +32,10 @@ pub(crate) struct Faults {
 }
 
 /// A time in which nothing arrives.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Cut {
-    /// For one place, or for all.
-    pop: Option<usize>,
+    /// For these places.
+    pops: Vec<usize>,
     start: Timestamp,
     end: Timestamp,
 }
@@ -50,9 +50,9 @@ pub(crate) struct Network {
 }
 
 impl Faults {
-    /// Nothing arrives from `start` on, until `end`.
-    pub(crate) fn cut(&mut self, pop: Option<usize>, start: Timestamp, end: Timestamp) {
-        self.cuts.push(Cut { pop, start, end });
+    /// Nothing from or to these places arrives from `start` on, until `end`.
+    pub(crate) fn cut(&mut self, pops: Vec<usize>, start: Timestamp, end: Timestamp) {
+        self.cuts.push(Cut { pops, start, end });
     }
 
     /// Whether nothing is.
@@ -67,9 +67,9 @@ impl Faults {
     }
 
     fn is_cut(&self, pop: usize, now: Timestamp) -> bool {
-        self.cuts.iter().any(|cut| {
-            cut.pop.is_none_or(|other| other == pop) && (cut.start..cut.end).contains(&now)
-        })
+        self.cuts
+            .iter()
+            .any(|cut| (cut.start..cut.end).contains(&now) && cut.pops.contains(&pop))
     }
 }
 

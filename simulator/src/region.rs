@@ -1,17 +1,18 @@
-//! The region: a ledger that can crash, and comes back from its disk.
+//! A region: a ledger that can crash, and comes back from its disk.
 
 use std::{rc::Rc, sync::Arc};
 
 use limiter::{
-    ledger::Ledger,
+    ledger::{Ledger, SyncError},
     ruleset::RuleSet,
     time::Timestamp,
     wire::{SyncReply, SyncRequest},
 };
-use prost::Message;
+use prost::{DecodeError, Message};
 
 use crate::{
     disk::{self, Disk},
+    load::{self, Held, Load},
     setup::Setup,
 };
 
@@ -20,6 +21,9 @@ pub(crate) struct Region {
     /// None while it is down.
     ledger: Option<Ledger>,
     disk: Disk,
+    /// What it had to do.
+    pub(crate) load: Load,
+    keys_max: Option<u64>,
     /// Which of its lives: what a life had not answered when it ended never is.
     pub(crate) life: u64,
 }
@@ -39,18 +43,56 @@ pub(crate) struct Reply {
     pub(crate) body: Vec<u8>,
 }
 
+impl Reply {
+    fn of(message: SyncReply) -> Self {
+        let body = message.encode_to_vec();
+        Self { message, body }
+    }
+}
+
+/// Reads a message.
+#[inline(never)]
+fn read(body: &[u8]) -> Result<SyncRequest, DecodeError> {
+    SyncRequest::decode(body)
+}
+
 impl Region {
     /// Empty books with these rules in force.
-    pub(crate) fn new(setup: &Setup, rules: &Arc<RuleSet>) -> Self {
+    pub(crate) fn new(place: usize, setup: &Setup, rules: &Arc<RuleSet>) -> Self {
         let mut disk = Disk::new(setup.commit);
+        if setup.restarts.iter().all(|restart| restart.region != place) {
+            disk = disk.unread();
+        }
         let mut ledger = disk::ledger();
         let written = setup.start.before(setup.commit);
         ledger.set_rules(Arc::clone(rules), setup.start, disk.at(written));
-        Self {
-            ledger: Some(ledger),
+        let mut region = Self {
+            ledger: None,
             disk,
+            load: Load::until(setup.end()),
+            keys_max: setup.region_keys_max,
             life: 0,
+        };
+        region.begin(ledger);
+        region
+    }
+
+    /// A life begins with these books.
+    fn begin(&mut self, mut ledger: Ledger) {
+        if let Some(keys_max) = self.keys_max {
+            ledger.set_keys_max(keys_max);
         }
+        self.ledger = Some(ledger);
+    }
+
+    /// What it holds.
+    pub(crate) fn held(&self) -> Held {
+        self.ledger
+            .as_ref()
+            .map_or_else(Held::default, |ledger| Held {
+                keys: ledger.keys() as u64,
+                bytes: ledger.bytes(),
+            })
     }
 
     /// Its books; none while it is down.
@@ -60,26 +102,52 @@ impl Region {
 
     /// Takes in a message; none if it is down.
     pub(crate) fn sync(&mut self, body: &[u8], now: Timestamp) -> Option<Result<Synced, String>> {
-        let ledger = self.ledger.as_mut()?;
-        let request = match SyncRequest::decode(body) {
+        self.ledger.as_ref()?;
+        let request = match read(body) {
             Ok(request) => request,
             Err(error) => return Some(Err(error.to_string())),
         };
-        let message = match ledger.sync(request.clone(), now, self.disk.at(now)) {
-            Ok(message) => message,
+        self.load.received(&request, body.len(), now);
+        let (written, ask) = (self.disk.written, load::is_ask(&request));
+        let kept = request.clone();
+        let reply = if ask {
+            self.ask(request, now)
+        } else {
+            self.flush(request, now)
+        };
+        let reply = match reply? {
+            Ok(reply) => reply,
             Err(error) => return Some(Err(error.to_string())),
         };
-        let leaves_at = if message.acks.is_empty() {
+        let leaves_at = if reply.message.acks.is_empty() {
             now
         } else {
             self.disk.all_durable_at(now)
         };
-        let body = message.encode_to_vec();
+        self.load.answered(ask, reply.body.len(), now);
+        self.load.logged(self.disk.written - written, now);
         Some(Ok(Synced {
-            request,
-            reply: Rc::new(Reply { message, body }),
+            request: kept,
+            reply: Rc::new(reply),
             leaves_at,
         }))
+    }
+
+    /// Counts a flush and answers it. Apart from [`Self::ask`], so that what each
+    /// costs can be told by who looks at the process.
+    #[inline(never)]
+    fn flush(&mut self, request: SyncRequest, now: Timestamp) -> Option<Result<Reply, SyncError>> {
+        let ledger = self.ledger.as_mut()?;
+        let message = ledger.sync(request, now, self.disk.at(now));
+        Some(message.map(Reply::of))
+    }
+
+    /// Answers an ask.
+    #[inline(never)]
+    fn ask(&mut self, request: SyncRequest, now: Timestamp) -> Option<Result<Reply, SyncError>> {
+        let ledger = self.ledger.as_mut()?;
+        let message = ledger.sync(request, now, self.disk.at(now));
+        Some(message.map(Reply::of))
     }
 
     /// It dies.
@@ -92,7 +160,7 @@ impl Region {
     /// It comes back.
     pub(crate) fn restart(&mut self) -> Result<(), String> {
         let ledger = self.disk.rebuild().map_err(|error| error.to_string())?;
-        self.ledger = Some(ledger);
+        self.begin(ledger);
         Ok(())
     }
 

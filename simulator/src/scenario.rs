@@ -18,6 +18,9 @@ pub struct Scenario {
     pub name: String,
     /// The rule in force.
     pub rule: RuleSpec,
+    /// Regions; the places are spread over them evenly.
+    #[serde(default = "one")]
+    pub regions: usize,
     /// Places.
     pub pops: usize,
     /// Sources in each place.
@@ -49,6 +52,12 @@ pub struct Scenario {
     /// How long a transport waits for an answer.
     #[serde(default = "timeout_ms")]
     pub timeout_ms: f64,
+    /// Keys that a source has room for.
+    #[serde(default = "keys_max")]
+    pub source_keys_max: usize,
+    /// Keys that a region has room for; none: any number.
+    #[serde(default)]
+    pub region_keys_max: Option<u64>,
 }
 
 /// A rule, where it is not as by default.
@@ -74,6 +83,20 @@ pub struct RuleSpec {
     /// How long a request may wait.
     #[serde(default)]
     pub hold_ms: Option<u64>,
+    /// Who shares the limit.
+    #[serde(default)]
+    pub scope: ScopeSpec,
+}
+
+/// Who shares a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScopeSpec {
+    /// All sources of a region: each region has the limit by itself.
+    #[default]
+    Region,
+    /// All regions.
+    Global,
 }
 
 /// What services answer. Requests that fail are given back; what others cost in all
@@ -157,15 +180,21 @@ pub enum Traffic {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
-    /// The region crashes, and comes back from what was durable.
+    /// A region crashes, and comes back from what was durable.
     RegionRestart {
+        /// Which region, from 0.
+        #[serde(default)]
+        region: usize,
         /// When.
         at_s: f64,
         /// For how long it refuses connections.
         down_s: f64,
     },
-    /// The region lives, and no message to or from it arrives.
+    /// A region lives, and no message to or from it arrives.
     RegionUnreachable {
+        /// Which region, from 0.
+        #[serde(default)]
+        region: usize,
         /// When.
         at_s: f64,
         /// For how long.
@@ -208,6 +237,10 @@ pub enum Fault {
 pub struct Bounds {
     /// The most that `error` may be.
     pub error_max: Option<f64>,
+    /// The most that `contested_error` may be.
+    pub contested_error_max: Option<f64>,
+    /// The least that `contested_error` may be.
+    pub contested_error_min: Option<f64>,
     /// The least that `error` may be.
     pub error_min: Option<f64>,
     /// The most that `held` may be.
@@ -224,6 +257,10 @@ pub struct Bounds {
 
 const fn timeout_ms() -> f64 {
     1_000.0
+}
+
+const fn keys_max() -> usize {
+    1_000_000
 }
 
 const fn one() -> usize {

@@ -26,19 +26,23 @@ pub(crate) struct Setup {
     pub(crate) traffic: Traffic,
     /// Keys of the traffic: at least one.
     pub(crate) keys: usize,
+    pub(crate) regions: usize,
     pub(crate) pops: usize,
     pub(crate) workers_per_pop: usize,
     /// How far ahead the clocks of each place are, in microseconds.
     pub(crate) skews: Vec<i64>,
     pub(crate) path: Path,
     pub(crate) faults: Faults,
-    /// Crashes of the region: when, and for how long.
-    pub(crate) restarts: Vec<(Timestamp, Micros)>,
+    /// Crashes of regions.
+    pub(crate) restarts: Vec<Restart>,
     /// From a record being written to its being durable.
     pub(crate) commit: Micros,
     /// From one snapshot of the region to the next; none: it only keeps a log.
     pub(crate) snapshots: Option<Micros>,
+    /// Keys that a source has room for.
     pub(crate) keys_max: usize,
+    /// Keys that a region has room for; none: any number.
+    pub(crate) region_keys_max: Option<u64>,
     pub(crate) flush_interval: Micros,
     /// Rules that come into force later.
     pub(crate) changes: Vec<(Timestamp, Vec<Rule>)>,
@@ -46,6 +50,15 @@ pub(crate) struct Setup {
     pub(crate) rebirths: Vec<(Timestamp, usize)>,
     /// How services answer; none: no rule cares.
     pub(crate) responses: Option<Manner>,
+}
+
+/// A region dies, and comes back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Restart {
+    pub(crate) region: usize,
+    pub(crate) at: Timestamp,
+    /// How long it is gone.
+    pub(crate) down: Micros,
 }
 
 impl Setup {
@@ -58,6 +71,7 @@ impl Setup {
             rules: scenario.rule.to_rule("simulated").into_iter().collect(),
             traffic: scenario.traffic.clone(),
             keys: scenario.traffic.keys(),
+            regions: scenario.regions,
             pops: scenario.pops,
             workers_per_pop: scenario.workers_per_pop,
             skews: vec![0; scenario.pops],
@@ -70,7 +84,8 @@ impl Setup {
             restarts: Vec::new(),
             commit: millis(scenario.commit_ms),
             snapshots: None,
-            keys_max: 1_000_000,
+            keys_max: scenario.source_keys_max,
+            region_keys_max: scenario.region_keys_max,
             flush_interval: Micros::from_secs(1),
             changes: Vec::new(),
             rebirths: Vec::new(),
@@ -89,17 +104,29 @@ impl Setup {
     pub(crate) fn fault(&mut self, fault: &Fault) {
         let from = |at_s: f64| self.start.after(seconds(at_s));
         match fault {
-            Fault::RegionRestart { at_s, down_s } => {
-                self.restarts.push((from(*at_s), seconds(*down_s)));
-            }
-            Fault::RegionUnreachable { at_s, down_s } => {
+            Fault::RegionRestart {
+                region,
+                at_s,
+                down_s,
+            } => self.restarts.push(Restart {
+                region: *region,
+                at: from(*at_s),
+                down: seconds(*down_s),
+            }),
+            Fault::RegionUnreachable {
+                region,
+                at_s,
+                down_s,
+            } => {
                 let start = from(*at_s);
-                self.faults.cut(None, start, start.after(seconds(*down_s)));
+                let pops = (0..self.pops).filter(|pop| self.region_of(*pop) == *region);
+                let pops = pops.collect();
+                self.faults.cut(pops, start, start.after(seconds(*down_s)));
             }
             Fault::PopPartition { pop, at_s, down_s } => {
                 let start = from(*at_s);
                 let end = start.after(seconds(*down_s));
-                self.faults.cut(Some(*pop), start, end);
+                self.faults.cut(vec![*pop], start, end);
             }
             Fault::Loss {
                 request_rate,
@@ -125,10 +152,16 @@ impl Setup {
         self.pops * self.workers_per_pop
     }
 
-    /// Its sources, and how far they are from the region.
+    /// The region that a place belongs to.
+    pub(crate) const fn region_of(&self, pop: usize) -> usize {
+        pop % self.regions
+    }
+
+    /// The sources of one region, the largest, and how far they are from it.
     pub(crate) fn fleet(&self) -> Fleet {
+        let sources = self.pops.div_ceil(self.regions) * self.workers_per_pop;
         Fleet {
-            sources: u32::try_from(self.sources()).unwrap_or(u32::MAX),
+            sources: u32::try_from(sources).unwrap_or(u32::MAX),
             round_trip: self.path.round_trip,
         }
     }

@@ -67,6 +67,7 @@ fn draw(seed: u64, requests: u64) -> Setup {
         keys: traffic.keys(),
         rules,
         traffic,
+        regions: 1,
         pops,
         workers_per_pop: 1 + chance.place(4),
         skews: vec![0; pops],
@@ -78,6 +79,7 @@ fn draw(seed: u64, requests: u64) -> Setup {
             .hits(0.5)
             .then(|| Micros::from_secs(1 + chance.below(20))),
         keys_max: chance.one_of(&[16, 100, 1_000, 100_000]),
+        region_keys_max: None,
         flush_interval: Micros::from_millis(chance.one_of(&[200, 1_000, 3_000])),
         changes: Vec::new(),
         rebirths: Vec::new(),
@@ -233,8 +235,16 @@ fn faults(chance: &mut Chance, pops: usize, duration_s: f64) -> Vec<Fault> {
         let at_s = chance.unit() * duration_s;
         let down_s = chance.one_of(&[0.05, 1.0, 10.0, 60.0]);
         faults.push(match chance.below(5) {
-            0 => Fault::RegionRestart { at_s, down_s },
-            1 => Fault::RegionUnreachable { at_s, down_s },
+            0 => Fault::RegionRestart {
+                region: 0,
+                at_s,
+                down_s,
+            },
+            1 => Fault::RegionUnreachable {
+                region: 0,
+                at_s,
+                down_s,
+            },
             2 => Fault::PopPartition {
                 pop: chance.place(pops),
                 at_s,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Report;
+use super::{RegionReport, Report};
 
 /// A line for each scenario, and what they come to.
 pub(crate) fn table(reports: &[Report]) -> String {
@@ -15,19 +15,59 @@ pub(crate) fn table(reports: &[Report]) -> String {
             let _ = writeln!(text, "{:width$}   {failure}", "");
         }
     }
-    text + &summary(reports)
+    text + &summary(reports) + &regions(reports, width)
 }
 
-const HEAD: &str = " requests  admitted     exact   error %  held %  asks/req  deltas/req   leaked  \
+/// What regions had to do, where there are several.
+fn regions(reports: &[Report], width: usize) -> String {
+    let mut text = String::new();
+    let several = reports.iter().filter(|report| report.regions.len() > 1);
+    for report in several {
+        if text.is_empty() {
+            let _ = writeln!(text, "\n{:width$} {REGION_HEAD}", "region");
+        }
+        for (place, region) in report.regions.iter().enumerate() {
+            let name = format!("{} {place}", report.name);
+            let _ = writeln!(text, "{name:width$} {}", region_line(region));
+        }
+    }
+    text
+}
+
+const REGION_HEAD: &str = "messages/s   asks/s  deltas/s  flush kB/s up    down  ask kB/s up    down  log kB/s     \
+                           keys  B/key  instr/req  Minstr/s";
+
+fn region_line(region: &RegionReport) -> String {
+    let kilo = |bytes: f64| bytes / 1e3;
+    format!(
+        "{:10.0} {:8.0} {:9.0} {:14.1} {:7.1} {:12.1} {:7.1} {:9.1} {:8} {:6.1} {:10.0} {:9.2}",
+        region.messages_per_s,
+        region.asks_per_s,
+        region.deltas_per_s,
+        kilo(region.flush_up_bytes_per_s),
+        kilo(region.flush_down_bytes_per_s),
+        kilo(region.ask_up_bytes_per_s),
+        kilo(region.ask_down_bytes_per_s),
+        kilo(region.log_bytes_per_s),
+        region.keys,
+        region.bytes_per_key,
+        region.instructions_per_request,
+        region.instructions_per_s / 1e6,
+    )
+}
+
+const HEAD: &str = " requests  admitted     exact   error %  contested   error %  held %  asks/req  deltas/req   leaked  \
                     metric  lost  double  ";
 
 fn line(report: &Report) -> String {
     format!(
-        "{:9} {:9} {:9} {:+9.3} {:7.2} {:9.4} {:11.4} {:8} {:7} {:5} {:7}  {}",
+        "{:9} {:9} {:9} {:+9.3} {:10} {:+9.3} {:7.2} {:9.4} {:11.4} {:8} {:7} {:5} {:7}  {}",
         report.requests,
         report.admitted,
         report.exact,
         report.error * 100.0,
+        report.contested_keys,
+        report.contested_error * 100.0,
         report.held * 100.0,
         report.asks_per_request,
         report.flush_entries_per_request,

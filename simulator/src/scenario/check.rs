@@ -20,6 +20,15 @@ impl Scenario {
                 "pops × workers_per_pop must be 1 to {SOURCES_MAX}, not {sources}"
             ));
         }
+        if !(1..=self.pops).contains(&self.regions) {
+            let (regions, pops) = (self.regions, self.pops);
+            return Err(format!(
+                "regions must be 1 to the number of pops, {pops}, not {regions}"
+            ));
+        }
+        if self.source_keys_max == 0 || self.region_keys_max == Some(0) {
+            return Err("source_keys_max and region_keys_max must be more than 0".to_owned());
+        }
         span("region_rtt_ms", self.region_rtt_ms)?;
         span("region_rtt_jitter_ms", self.region_rtt_jitter_ms)?;
         span("commit_ms", self.commit_ms)?;
@@ -72,7 +81,17 @@ impl Traffic {
 impl Fault {
     fn check(&self, scenario: &Scenario) -> Result<(), String> {
         match self {
-            Self::RegionRestart { at_s, down_s } | Self::RegionUnreachable { at_s, down_s } => {
+            Self::RegionRestart {
+                region,
+                at_s,
+                down_s,
+            }
+            | Self::RegionUnreachable {
+                region,
+                at_s,
+                down_s,
+            } => {
+                place("region", *region, scenario.regions)?;
                 span("at_s", *at_s).and_then(|()| span("down_s", *down_s))
             }
             Self::PopPartition { pop, at_s, down_s } => {

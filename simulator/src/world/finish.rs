@@ -1,14 +1,22 @@
 //! The end of a run: what is on its way arrives, and the accounts are drawn up.
 
 use super::{SETTLE, World};
-use crate::checkers::{Difference, Tally};
+use crate::{
+    accuracy::Contested,
+    checkers::{Difference, Tally},
+    load::{Held, Load},
+    region::Region,
+};
 
 /// What came of a run.
 pub(crate) struct Run {
     pub(crate) tally: Tally,
     /// Requests that one central limiter would have admitted.
     pub(crate) exact: u64,
+    pub(crate) contested: Contested,
     pub(crate) difference: Difference,
+    /// By region.
+    pub(crate) loads: Vec<(Load, Held)>,
     /// What did not hold, in words.
     pub(crate) violations: Vec<String>,
 }
@@ -17,25 +25,32 @@ impl World<'_> {
     /// Lets the fleet settle on a network that has healed, and draws up the
     /// accounts.
     pub(super) fn finish(mut self) -> Run {
+        self.until(self.setup.end());
+        let held: Vec<Held> = self.regions.iter().map(Region::held).collect();
         self.settle();
         self.account();
         self.conserve();
-        let ledger = self.region.ledger();
+        let loads = self.regions.iter().map(|region| region.load);
+        let mut difference = Difference::default();
+        for (books, region) in self.checkers.books.iter().zip(&self.regions) {
+            if let Some(ledger) = region.ledger() {
+                difference.add(books.difference(ledger));
+            }
+        }
         Run {
             tally: self.checkers.tally,
             exact: self.exact.admitted(),
-            difference: ledger.map_or_else(Difference::default, |ledger| {
-                self.checkers.books.difference(ledger)
-            }),
+            contested: self.accuracy.contested(),
+            difference,
+            loads: loads.zip(held).collect(),
             violations: self.checkers.violations.into_words(),
         }
     }
 
     fn settle(&mut self) {
         let restarts = self.setup.restarts.iter();
-        let back = restarts.map(|(at, down)| at.after(*down)).max();
+        let back = restarts.map(|restart| restart.at.after(restart.down)).max();
         let end = self.setup.end().max(back.unwrap_or_default()).after(SETTLE);
-        self.until(self.setup.end());
         for place in 0..self.sources.len() {
             self.sources[place].limiter.flush_now();
             self.drain(place);
@@ -69,7 +84,7 @@ impl World<'_> {
     fn conserve(&mut self) {
         let tally = self.checkers.tally;
         let reported = tally.reported;
-        let (counted, returned) = self.checkers.books.acknowledged();
+        let (counted, returned) = self.checkers.acknowledged();
         let booked = counted + reported.untracked;
         if !self.is_sure() {
             self.expect_no_less(tally.hits_most, booked);

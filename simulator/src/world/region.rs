@@ -1,4 +1,4 @@
-//! What happens at the region.
+//! What happens at the regions.
 
 use std::rc::Rc;
 
@@ -8,9 +8,10 @@ use super::{Event, Flight, World};
 use crate::{plan, region::Reply};
 
 impl World<'_> {
-    /// A message reaches the region.
+    /// A message reaches its region.
     pub(super) fn arrive(&mut self, flight: Flight) {
-        match self.region.sync(&flight.body, self.now) {
+        let place = self.sources[flight.source].region;
+        match self.regions[place].sync(&flight.body, self.now) {
             None => self.reply(&flight, None),
             Some(Err(error)) => {
                 let what = format!("the region refused a message: {error}");
@@ -18,8 +19,8 @@ impl World<'_> {
                 self.reply(&flight, None);
             }
             Some(Ok(synced)) => {
-                if let Some(ledger) = self.region.ledger() {
-                    self.checkers.synced(&synced, ledger, self.now);
+                if let Some(ledger) = self.regions[place].ledger() {
+                    self.checkers.synced(place, &synced, ledger, self.now);
                 }
                 self.answer_when_durable(flight, synced.reply, synced.leaves_at);
             }
@@ -32,7 +33,7 @@ impl World<'_> {
         reply: Rc<Reply>,
         leaves_at: limiter::time::Timestamp,
     ) {
-        let life = self.region.life;
+        let life = self.life_of(&flight);
         if leaves_at <= self.now {
             return self.durable(&flight, reply, life);
         }
@@ -47,8 +48,13 @@ impl World<'_> {
     /// What a reply speaks of is durable: it leaves, unless the region has died
     /// meanwhile, and the connection with it.
     pub(super) fn durable(&mut self, flight: &Flight, reply: Rc<Reply>, life: u64) {
-        let alive = life == self.region.life;
+        let alive = life == self.life_of(flight);
         self.reply(flight, alive.then_some(reply));
+    }
+
+    /// Which life the region of a message is in.
+    fn life_of(&self, flight: &Flight) -> u64 {
+        self.regions[self.sources[flight.source].region].life
     }
 
     /// Tells a source what became of its message.
@@ -67,26 +73,31 @@ impl World<'_> {
         };
         let revision = 2 + place as u64;
         match plan::revised(revision, rules.clone()) {
-            Ok(rules) => self.region.set_rules(rules, self.now),
+            Ok(rules) => {
+                for region in &mut self.regions {
+                    region.set_rules(rules.clone(), self.now);
+                }
+            }
             Err(error) => self.checkers.violated(self.now, &error),
         }
     }
 
-    /// The region dies.
-    pub(super) fn crash(&mut self, down: Micros) {
-        self.region.crash(self.now);
-        self.checkers.crashed(self.now);
-        self.queue.push(self.now.after(down), Event::Restart);
+    /// A region dies.
+    pub(super) fn crash(&mut self, region: usize, down: Micros) {
+        self.regions[region].crash(self.now);
+        self.checkers.crashed(region, self.now);
+        self.queue
+            .push(self.now.after(down), Event::Restart { region });
     }
 
-    /// The region comes back.
-    pub(super) fn restart(&mut self) {
-        if let Err(error) = self.region.restart() {
-            let what = format!("the region does not come back: {error}");
+    /// A region comes back.
+    pub(super) fn restart(&mut self, region: usize) {
+        if let Err(error) = self.regions[region].restart() {
+            let what = format!("region {region} does not come back: {error}");
             return self.checkers.violated(self.now, &what);
         }
-        if let Some(ledger) = self.region.ledger() {
-            self.checkers.restarted(ledger, self.now);
+        if let Some(ledger) = self.regions[region].ledger() {
+            self.checkers.restarted(region, ledger, self.now);
         }
     }
 }
