@@ -55,10 +55,10 @@ pub(crate) struct Checkers {
 }
 
 /// How many sources' leases are looked at, about: to remember those of all would
-/// take more memory than a large fleet itself.
+/// take more memory than a large fleet itself, and more time.
 const SOURCES_MAX: usize = 512;
 
-/// Who has answered a request.
+/// A source, and whom it speaks to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Who {
     pub(crate) source: usize,
@@ -176,13 +176,17 @@ impl Checkers {
     /// A region has taken in a message.
     pub(crate) fn synced(
         &mut self,
-        region: usize,
+        Who { source, region }: Who,
         synced: &Synced,
         ledger: &Ledger,
         now: Timestamp,
     ) {
         let books = self.books[region].synced(synced, ledger, now);
-        let limits = self.limits[region].synced(synced, ledger, now);
+        let limits = if self.is_looked_at(source) {
+            self.limits[region].synced(synced, ledger, now)
+        } else {
+            Ok(())
+        };
         for what in [books, limits].into_iter().filter_map(Result::err) {
             self.violated(now, &what);
         }

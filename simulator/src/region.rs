@@ -30,6 +30,7 @@ pub(crate) struct Region {
 
 /// A message taken in.
 pub(crate) struct Synced {
+    /// Without its claims.
     pub(crate) request: SyncRequest,
     pub(crate) reply: Rc<Reply>,
     /// When the reply may leave: all that it acknowledges is durable by then.
@@ -42,6 +43,9 @@ pub(crate) struct Reply {
     pub(crate) message: SyncReply,
     pub(crate) body: Vec<u8>,
 }
+
+/// An answer, and when it may leave.
+type Taken = Result<(Reply, Timestamp), SyncError>;
 
 impl Reply {
     fn of(message: SyncReply) -> Self {
@@ -103,26 +107,24 @@ impl Region {
     /// Takes in a message; none if it is down.
     pub(crate) fn sync(&mut self, body: &[u8], now: Timestamp) -> Option<Result<Synced, String>> {
         self.ledger.as_ref()?;
-        let request = match read(body) {
+        let mut request = match read(body) {
             Ok(request) => request,
             Err(error) => return Some(Err(error.to_string())),
         };
         self.load.received(&request, body.len(), now);
         let (written, ask) = (self.disk.written, load::is_ask(&request));
+        // What is claimed is of no interest afterwards, and most of a message.
+        let claims = std::mem::take(&mut request.claims);
         let kept = request.clone();
-        let reply = if ask {
+        request.claims = claims;
+        let taken = if ask {
             self.ask(request, now)
         } else {
             self.flush(request, now)
         };
-        let reply = match reply? {
-            Ok(reply) => reply,
+        let (reply, leaves_at) = match taken? {
+            Ok(taken) => taken,
             Err(error) => return Some(Err(error.to_string())),
-        };
-        let leaves_at = if reply.message.acks.is_empty() {
-            now
-        } else {
-            self.disk.all_durable_at(now)
         };
         self.load.answered(ask, reply.body.len(), now);
         self.load.logged(self.disk.written - written, now);
@@ -133,21 +135,25 @@ impl Region {
         }))
     }
 
-    /// Counts a flush and answers it. Apart from [`Self::ask`], so that what each
-    /// costs can be told by who looks at the process.
+    /// Counts a flush and answers it. Apart from [`Self::ask`], so that whoever
+    /// counts instructions can tell the two.
     #[inline(never)]
-    fn flush(&mut self, request: SyncRequest, now: Timestamp) -> Option<Result<Reply, SyncError>> {
+    fn flush(&mut self, request: SyncRequest, now: Timestamp) -> Option<Taken> {
         let ledger = self.ledger.as_mut()?;
         let message = ledger.sync(request, now, self.disk.at(now));
-        Some(message.map(Reply::of))
+        let leaves_at = match &message {
+            Ok(message) if !message.acks.is_empty() => self.disk.all_durable_at(now),
+            _ => now,
+        };
+        Some(message.map(|message| (Reply::of(message), leaves_at)))
     }
 
-    /// Answers an ask.
+    /// Answers an ask: that is on no disk, and waits for none.
     #[inline(never)]
-    fn ask(&mut self, request: SyncRequest, now: Timestamp) -> Option<Result<Reply, SyncError>> {
+    fn ask(&mut self, request: SyncRequest, now: Timestamp) -> Option<Taken> {
         let ledger = self.ledger.as_mut()?;
         let message = ledger.sync(request, now, self.disk.at(now));
-        Some(message.map(Reply::of))
+        Some(message.map(|message| (Reply::of(message), now)))
     }
 
     /// It dies.

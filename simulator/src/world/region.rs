@@ -5,12 +5,12 @@ use std::rc::Rc;
 use limiter::time::Micros;
 
 use super::{Event, Flight, World};
-use crate::{plan, region::Reply};
+use crate::{checkers::Who, plan, region::Reply};
 
 impl World<'_> {
     /// A message reaches its region.
     pub(super) fn arrive(&mut self, flight: Flight) {
-        let place = self.sources[flight.source].region;
+        let (source, place) = (flight.source, self.sources[flight.source].region);
         match self.regions[place].sync(&flight.body, self.now) {
             None => self.reply(&flight, None),
             Some(Err(error)) => {
@@ -20,7 +20,9 @@ impl World<'_> {
             }
             Some(Ok(synced)) => {
                 if let Some(ledger) = self.regions[place].ledger() {
-                    self.checkers.synced(place, &synced, ledger, self.now);
+                    let region = place;
+                    let who = Who { source, region };
+                    self.checkers.synced(who, &synced, ledger, self.now);
                 }
                 self.answer_when_durable(flight, synced.reply, synced.leaves_at);
             }
