@@ -260,7 +260,7 @@ fn need(state: &State, standing: &Standing, own: &Own, free: u64) -> u64 {
 }
 
 /// What may be lent to this source, with what it holds already.
-fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
+pub(super) fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
     let over = if state.freed > 0 {
         standing.idle.saturating_add(own.held).min(state.tolerance)
     } else {

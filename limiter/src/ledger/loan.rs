@@ -66,6 +66,10 @@ pub(super) struct Claim {
     pub(super) waiting: u64,
     /// Whether its requests do not wait for an answer: the region is too far.
     pub(super) impatient: bool,
+    /// Whether the source is a region.
+    pub(super) region: bool,
+    /// How long an answer takes to come; zero: not known.
+    pub(super) round_trip: Micros,
     /// Whether requests were denied because the limit was spent.
     pub(super) exceeded: bool,
 }

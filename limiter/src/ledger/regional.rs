@@ -1,0 +1,71 @@
+//! What a region is lent that is itself a source: much at once while there is plenty,
+//! since its answers are far away and it lends on; by rate where a window is over before
+//! an answer has made its way.
+
+use super::{
+    fair::{per_second, share},
+    lend::{self, HIT, Own, Standing, State, TTL_SCARCE, Terms},
+    loan::Claim,
+};
+use crate::{
+    quota::{Algorithm, Quota},
+    time::Micros,
+};
+
+/// A window is short if it is over within so many round trips.
+const SHORT: u64 = 16;
+
+/// How long a loan to a region should last at the least while there is plenty: some
+/// flushes and an answer.
+const HORIZON: Micros = Micros::from_millis(2_000);
+
+/// How long a loan of tokens lasts while there is plenty left.
+const TTL_AMPLE: Micros = Micros::from_secs(30);
+
+/// Whether a region's answers take too long for its loans to follow the windows.
+pub(super) fn short(quota: &Quota, claim: &Claim) -> bool {
+    let refill = match quota.algorithm {
+        Algorithm::FixedWindow | Algorithm::SlidingWindow => quota.window.longest(),
+        Algorithm::TokenBucket => quota.memory(),
+    };
+    claim.region && refill.get() < claim.round_trip.get().saturating_mul(SHORT)
+}
+
+/// Its part of the limit as it comes in, whatever has been spent: over two windows no
+/// more than their limits. What it saves up is its part of one window at the most.
+pub(super) fn by_rate(state: &State, standing: &Standing, own: &Own, quota: &Quota) -> Terms {
+    let rate = standing
+        .rate
+        .min(state.limit_rate.saturating_sub(standing.rates));
+    let capacity = quota.capacity().saturating_mul(HIT);
+    let part = share(capacity, rate, state.limit_rate);
+    Terms {
+        tokens: own.held.min(part),
+        rate,
+        ttl: TTL_SCARCE,
+        share: rate.max(1),
+        ..Terms::default()
+    }
+}
+
+/// The terms of any other loan to a region.
+pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
+    let free = lend::free(state, standing, own);
+    let fair = share(free, standing.demand, standing.all_demand)
+        .max(free / standing.sources.max(1).saturating_mul(2))
+        .min(free / 4 * 3);
+    let likely = per_second(standing.demand, HORIZON).saturating_add(own.wanted);
+    let named = share(state.limit_rate, standing.demand, standing.all_demand);
+    if fair < likely.saturating_add(HIT) {
+        return lend::terms(state, standing, own);
+    }
+    let ttl = state.ends.map_or(TTL_AMPLE, |ends| TTL_AMPLE.min(ends));
+    Terms {
+        tokens: likely.max(fair / 2) / HIT * HIT,
+        ttl,
+        share: named
+            .max(state.limit_rate / standing.sources.max(1).saturating_mul(2))
+            .max(1),
+        ..Terms::default()
+    }
+}
