@@ -18,7 +18,7 @@ use prost::Message;
 use crate::{
     region::{Reply, Synced},
     setup::Setup,
-    world::Responding,
+    world::{Responding, Speaker},
 };
 
 mod books;
@@ -29,7 +29,7 @@ mod tally;
 mod tests;
 mod windows;
 
-pub(crate) use books::{Books, Difference};
+pub(crate) use books::{Books, Difference, difference_between};
 use leases::Leases;
 use limits::Limits;
 pub(crate) use tally::Tally;
@@ -47,8 +47,8 @@ pub(crate) struct Checkers {
     limits: Vec<Limits>,
     /// Leases are looked at of every so many sources.
     step: usize,
-    /// None in a run in which something goes wrong.
-    windows: Option<Windows>,
+    windows: Windows,
+    regions: usize,
     keys_max: u64,
     start: Timestamp,
     pub(crate) violations: Violations,
@@ -83,14 +83,15 @@ impl Checkers {
     /// Those of a run.
     pub(crate) fn new(setup: &Setup) -> Self {
         Self {
-            books: (0..setup.regions).map(|_| Books::default()).collect(),
+            books: (0..setup.ledgers()).map(|_| Books::default()).collect(),
             tally: Tally::default(),
             leases: Leases::default(),
-            limits: (0..setup.regions).map(|_| Limits::default()).collect(),
+            limits: (0..setup.ledgers())
+                .map(|place| Limits::new(setup.global.is_some() && place < setup.regions))
+                .collect(),
             step: setup.sources().div_ceil(SOURCES_MAX),
-            windows: setup
-                .is_healthy()
-                .then(|| Windows::new(setup.fleet(), setup.regions)),
+            windows: Windows::new(setup),
+            regions: setup.regions,
             keys_max: setup.keys_max as u64,
             start: setup.start,
             violations: Violations::default(),
@@ -115,11 +116,9 @@ impl Checkers {
         if let Verdict::Allow(decision) = verdict {
             if decision.tier == Tier::Fallback {
                 // A leak, for want of memory.
-                self.windows = None;
+                self.windows.unbound();
             }
-            let windows = self.windows.as_mut();
-            if let Some(Err(what)) = windows.map(|windows| windows.admitted(query, who.region, now))
-            {
+            if let Err(what) = self.windows.admitted(query, who.region, now) {
                 self.violated(now, &what);
             }
         }
@@ -167,22 +166,26 @@ impl Checkers {
             };
             let cost = responding.response.cost(rule, hit.cost);
             self.tally.settle(rule, hit.cost, cost);
-            if let Some(windows) = &mut self.windows {
-                windows.settled(rule, hit, cost, region, (responding.at, now));
-            }
+            self.windows
+                .settled(rule, hit, cost, region, (responding.at, now));
         }
     }
 
-    /// A region has taken in a message.
+    /// A region has taken in a message, or the aggregator above.
     pub(crate) fn synced(
         &mut self,
-        Who { source, region }: Who,
+        from: Speaker,
+        region: usize,
         synced: &Synced,
         ledger: &Ledger,
         now: Timestamp,
     ) {
         let books = self.books[region].synced(synced, ledger, now);
-        let limits = if self.is_looked_at(source) {
+        let looked_at = match from {
+            Speaker::Source(source) => self.is_looked_at(source),
+            Speaker::Region(_) => true,
+        };
+        let limits = if looked_at {
             self.limits[region].synced(synced, ledger, now)
         } else {
             Ok(())
@@ -228,8 +231,14 @@ impl Checkers {
 
     /// Hits that the regions have acknowledged in all, and hits given back.
     pub(crate) fn acknowledged(&self) -> (u64, u64) {
-        let each = self.books.iter().map(Books::acknowledged);
+        let books = self.books.iter().take(self.regions);
+        let each = books.map(Books::acknowledged);
         each.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
+    /// The most that any window admitted over its limit, as part of that.
+    pub(crate) const fn over(&self) -> f64 {
+        self.windows.over
     }
 
     /// A region has been looked at: it knows of no key that nobody asked for.

@@ -167,6 +167,8 @@ impl Gateway {
                 timeout: Micros::from_secs(1),
             },
             faults: Faults::default(),
+            global: None,
+            global_faults: Faults::default(),
             restarts: Vec::new(),
             commit: Micros::ZERO,
             snapshots: None,

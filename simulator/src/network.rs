@@ -1,4 +1,5 @@
-//! The network between the sources and their regions: how long a message takes,
+//! A network, between the sources and their regions or between those and the
+//! aggregator above them: how long a message takes,
 //! and whether it arrives.
 
 use limiter::time::{Micros, Timestamp};
@@ -74,12 +75,23 @@ impl Faults {
 }
 
 impl Network {
-    /// The network of a run. It heals when the last request has arrived.
+    /// The network of a run that sources speak over. It heals when the last request
+    /// has arrived.
     pub(crate) fn new(setup: &Setup) -> Self {
         Self {
             path: setup.path,
             faults: setup.faults.clone(),
             chance: Chance::new(setup.seed, Purpose::Network),
+            healed_at: setup.end(),
+        }
+    }
+
+    /// The one that regions speak over: its places are regions.
+    pub(crate) fn upstream(setup: &Setup) -> Self {
+        Self {
+            path: setup.global.unwrap_or(setup.path),
+            faults: setup.global_faults.clone(),
+            chance: Chance::new(setup.seed, Purpose::Upstream),
             healed_at: setup.end(),
         }
     }

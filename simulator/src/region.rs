@@ -1,4 +1,5 @@
-//! A region: a ledger that can crash, and comes back from its disk.
+//! A region, or the aggregator above all of them: a ledger that can crash, and comes
+//! back from its disk.
 
 use std::{rc::Rc, sync::Arc};
 
@@ -6,7 +7,7 @@ use limiter::{
     ledger::{Ledger, SyncError},
     ruleset::RuleSet,
     time::Timestamp,
-    wire::{SyncReply, SyncRequest},
+    wire::{Outgoing, SyncReply, SyncRequest},
 };
 use prost::{DecodeError, Message};
 
@@ -16,8 +17,14 @@ use crate::{
     setup::Setup,
 };
 
-/// One region.
+/// One region, or what is above.
 pub(crate) struct Region {
+    /// What it is called by the aggregator above; none if there is none.
+    name: Option<String>,
+    /// The earliest wake-up for words to that which is in the queue.
+    pub(crate) wake: Option<Timestamp>,
+    /// Messages to it that have neither been answered nor given up.
+    under_way: Vec<u64>,
     /// None while it is down.
     ledger: Option<Ledger>,
     disk: Disk,
@@ -61,6 +68,8 @@ fn read(body: &[u8]) -> Result<SyncRequest, DecodeError> {
 }
 
 impl Region {
+    /// The place after the last region is the aggregator above them.
+    ///
     /// Empty books with these rules in force.
     pub(crate) fn new(place: usize, setup: &Setup, rules: &Arc<RuleSet>) -> Self {
         let mut disk = Disk::new(setup.commit);
@@ -70,19 +79,28 @@ impl Region {
         let mut ledger = disk::ledger();
         let written = setup.start.before(setup.commit);
         ledger.set_rules(Arc::clone(rules), setup.start, disk.at(written));
+        let below = setup.global.is_some() && place < setup.regions;
         let mut region = Self {
+            name: below.then(|| format!("region-{place}")),
+            wake: None,
+            under_way: Vec::new(),
             ledger: None,
             disk,
             load: Load::until(setup.end()),
             keys_max: setup.region_keys_max,
             life: 0,
         };
-        region.begin(ledger);
+        region.begin(ledger, setup.start);
         region
     }
 
     /// A life begins with these books.
-    fn begin(&mut self, mut ledger: Ledger) {
+    fn begin(&mut self, mut ledger: Ledger, now: Timestamp) {
+        if let Some(name) = self.name.clone() {
+            let epoch = now.as_micros();
+            let name = limiter::ledger::Region { name, epoch };
+            ledger.join(name, now, self.disk.at(now));
+        }
         if let Some(keys_max) = self.keys_max {
             ledger.set_keys_max(keys_max);
         }
@@ -160,14 +178,63 @@ impl Region {
     pub(crate) fn crash(&mut self, now: Timestamp) {
         self.ledger = None;
         self.life += 1;
+        self.wake = None;
+        self.under_way.clear();
         self.disk.crash(now);
     }
 
     /// It comes back.
-    pub(crate) fn restart(&mut self) -> Result<(), String> {
+    pub(crate) fn restart(&mut self, now: Timestamp) -> Result<(), String> {
         let ledger = self.disk.rebuild().map_err(|error| error.to_string())?;
-        self.begin(ledger);
+        self.begin(ledger, now);
         Ok(())
+    }
+
+    /// The next message for the aggregator above, and when it may leave: all that it
+    /// tells of is durable by then.
+    pub(crate) fn poll(&mut self, now: Timestamp) -> Option<(Outgoing, Timestamp)> {
+        let ledger = self.ledger.as_mut()?;
+        let report = ledger.poll_upstream(now, self.disk.at(now))?;
+        self.under_way.push(report.message.id);
+        let leaves_at = if report.has_batches {
+            self.disk.all_durable_at(now)
+        } else {
+            now
+        };
+        Some((report.message, leaves_at))
+    }
+
+    /// When it wants to be polled.
+    pub(crate) fn timeout(&self) -> Option<Timestamp> {
+        self.ledger.as_ref()?.upstream_timeout()
+    }
+
+    /// Everything it has to say is due at once.
+    pub(crate) fn flush_now(&mut self) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.flush_upstream_now();
+        }
+    }
+
+    /// It hears what became of a message: an answer, or that there is none. What is
+    /// wrong with the answer, if anything.
+    pub(crate) fn hear(
+        &mut self,
+        id: u64,
+        reply: Option<&Reply>,
+        now: Timestamp,
+    ) -> Result<(), String> {
+        let place = self.under_way.iter().position(|other| *other == id);
+        let (Some(place), Some(ledger)) = (place, &mut self.ledger) else {
+            return Ok(());
+        };
+        self.under_way.swap_remove(place);
+        let Some(reply) = reply else {
+            ledger.upstream_unanswered(id);
+            return Ok(());
+        };
+        let heard = ledger.handle_upstream(id, &reply.body, now, self.disk.at(now));
+        heard.map_err(|error| error.to_string())
     }
 
     /// Forgets what no longer matters in one partition.

@@ -33,6 +33,8 @@ pub struct Report {
     /// What was admitted too much or too little of each of those keys, to all that
     /// the exact limiter admitted of them.
     pub contested_apart: f64,
+    /// The most that any window of any key admitted over its limit, as part of that.
+    pub over: f64,
     /// Share of requests that waited for the region.
     pub held: f64,
     /// Messages sent because a source had run out, per request.
@@ -49,6 +51,8 @@ pub struct Report {
     pub double_hits: u64,
     /// What each region had to do.
     pub regions: Vec<RegionReport>,
+    /// The same of the aggregator above them, for the requests of one region.
+    pub global: Option<RegionReport>,
     /// Whether all bounds and all checkers held.
     pub pass: bool,
     /// What did not.
@@ -67,21 +71,25 @@ impl Report {
     pub(crate) fn new(scenario: &Scenario, run: Run) -> Self {
         let (tally, contested) = (run.tally, run.contested);
         let (most, least) = (contested.admitted, contested.exact);
-        let requests = tally.requests as f64 / run.loads.len().max(1) as f64;
+        let requests = tally.requests as f64 / scenario.regions as f64;
         let regions = run.loads.iter().map(|(load, held)| {
             let seconds = scenario.duration_s;
             RegionReport::new(load, *held, seconds, requests)
         });
+        let mut regions: Vec<RegionReport> = regions.collect();
+        let global = scenario.global.and_then(|_| regions.pop());
         let mut report = Self {
             name: scenario.name.clone(),
             requests: tally.requests,
             admitted: tally.admitted,
             exact: run.exact,
             error: share(tally.admitted, run.exact) - share(run.exact, run.exact),
+            over: run.over,
             contested_keys: contested.keys,
             contested_error: share(most, least) - share(least, least),
             contested_apart: share(contested.apart, least),
-            regions: regions.collect(),
+            regions,
+            global,
             held: share(tally.held, tally.requests),
             asks_per_request: share(tally.reported.asks, tally.requests),
             flush_entries_per_request: share(tally.reported.deltas, tally.requests),
@@ -117,6 +125,7 @@ impl Report {
             below("error", self.error, bounds.error_min),
             above("contested_error", contested, bounds.contested_error_max),
             below("contested_error", contested, bounds.contested_error_min),
+            above("over", self.over, bounds.over_max),
             above("held", self.held, bounds.held_max),
             above("asks_per_request", asks, bounds.asks_per_request_max),
             lost,

@@ -30,6 +30,10 @@ pub struct Scenario {
     /// How much longer or shorter a round trip may take.
     #[serde(default)]
     pub region_rtt_jitter_ms: f64,
+    /// The aggregator above the regions, if there is one. Without one a region keeps
+    /// global rules by itself.
+    #[serde(default)]
+    pub global: Option<GlobalSpec>,
     /// How long requests arrive.
     pub duration_s: f64,
     /// What chance starts from.
@@ -58,6 +62,20 @@ pub struct Scenario {
     /// Keys that a region has room for; none: any number.
     #[serde(default)]
     pub region_keys_max: Option<u64>,
+}
+
+/// The aggregator above all regions.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GlobalSpec {
+    /// Round trip from a region to it.
+    pub rtt_ms: f64,
+    /// How much longer or shorter a round trip may take.
+    #[serde(default)]
+    pub rtt_jitter_ms: f64,
+    /// How long a region's transport waits for an answer.
+    #[serde(default = "timeout_ms")]
+    pub timeout_ms: f64,
 }
 
 /// A rule, where it is not as by default.
@@ -209,6 +227,22 @@ pub enum Fault {
         /// For how long.
         down_s: f64,
     },
+    /// The aggregator above the regions crashes, and comes back from what was durable.
+    GlobalRestart {
+        /// When.
+        at_s: f64,
+        /// For how long it refuses connections.
+        down_s: f64,
+    },
+    /// A region and the aggregator above it live, and no message between them arrives.
+    GlobalUnreachable {
+        /// Which region, from 0.
+        region: usize,
+        /// When.
+        at_s: f64,
+        /// For how long.
+        down_s: f64,
+    },
     /// Messages are lost, doubled and late, all the time.
     Loss {
         /// Share of requests that are lost.
@@ -243,6 +277,8 @@ pub struct Bounds {
     pub contested_error_min: Option<f64>,
     /// The least that `error` may be.
     pub error_min: Option<f64>,
+    /// The most that `over` may be.
+    pub over_max: Option<f64>,
     /// The most that `held` may be.
     pub held_max: Option<f64>,
     /// The most that `asks_per_request` may be.

@@ -10,7 +10,7 @@ use limiter::{
 use crate::{
     network::{Faults, Path},
     response::Manner,
-    scenario::{Fault, ResponsesSpec, Scenario, Traffic},
+    scenario::{Fault, GlobalSpec, ResponsesSpec, Scenario, Traffic},
 };
 
 /// When every run begins: an instant that no window is aligned to.
@@ -33,6 +33,10 @@ pub(crate) struct Setup {
     pub(crate) skews: Vec<i64>,
     pub(crate) path: Path,
     pub(crate) faults: Faults,
+    /// The way from regions to the aggregator above them; none: there is none.
+    pub(crate) global: Option<Path>,
+    /// What is wrong with it; places are regions.
+    pub(crate) global_faults: Faults,
     /// Crashes of regions.
     pub(crate) restarts: Vec<Restart>,
     /// From a record being written to its being durable.
@@ -52,7 +56,8 @@ pub(crate) struct Setup {
     pub(crate) responses: Option<Manner>,
 }
 
-/// A region dies, and comes back.
+/// A region dies, and comes back; or the aggregator above, which is the place after
+/// the last region.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Restart {
     pub(crate) region: usize,
@@ -81,6 +86,8 @@ impl Setup {
                 timeout: millis(scenario.timeout_ms),
             },
             faults: Faults::default(),
+            global: scenario.global.as_ref().map(GlobalSpec::path),
+            global_faults: Faults::default(),
             restarts: Vec::new(),
             commit: millis(scenario.commit_ms),
             snapshots: None,
@@ -123,6 +130,20 @@ impl Setup {
                 let pops = pops.collect();
                 self.faults.cut(pops, start, start.after(seconds(*down_s)));
             }
+            Fault::GlobalRestart { at_s, down_s } => self.restarts.push(Restart {
+                region: self.regions,
+                at: from(*at_s),
+                down: seconds(*down_s),
+            }),
+            Fault::GlobalUnreachable {
+                region,
+                at_s,
+                down_s,
+            } => {
+                let start = from(*at_s);
+                let end = start.after(seconds(*down_s));
+                self.global_faults.cut(vec![*region], start, end);
+            }
             Fault::PopPartition { pop, at_s, down_s } => {
                 let start = from(*at_s);
                 let end = start.after(seconds(*down_s));
@@ -134,10 +155,12 @@ impl Setup {
                 duplicate_rate,
                 reorder_rate,
             } => {
-                self.faults.request_rate = *request_rate;
-                self.faults.reply_rate = *reply_rate;
-                self.faults.duplicate_rate = *duplicate_rate;
-                self.faults.reorder_rate = *reorder_rate;
+                for faults in [&mut self.faults, &mut self.global_faults] {
+                    faults.request_rate = *request_rate;
+                    faults.reply_rate = *reply_rate;
+                    faults.duplicate_rate = *duplicate_rate;
+                    faults.reorder_rate = *reorder_rate;
+                }
             }
             Fault::ClockSkew { pop_offsets_ms } => {
                 for (skew, offset) in self.skews.iter_mut().zip(pop_offsets_ms) {
@@ -150,6 +173,11 @@ impl Setup {
     /// Sources in all.
     pub(crate) const fn sources(&self) -> usize {
         self.pops * self.workers_per_pop
+    }
+
+    /// Regions, and the aggregator above them if there is one.
+    pub(crate) fn ledgers(&self) -> usize {
+        self.regions + usize::from(self.global.is_some())
     }
 
     /// The region that a place belongs to.
@@ -172,7 +200,8 @@ impl Setup {
         let events = self.restarts.len() + self.changes.len() + self.rebirths.len();
         let clocks = self.skews.iter().all(|skew| *skew == 0);
         let flushes = self.flush_interval <= Micros::from_secs(1);
-        events == 0 && clocks && flushes && self.faults.is_none()
+        let well = self.faults.is_none() && self.global_faults.is_none();
+        events == 0 && clocks && flushes && well
     }
 
     /// When the last request has arrived.
@@ -186,6 +215,16 @@ impl Setup {
             keys_max: self.keys_max,
             flush_interval: self.flush_interval,
             hash_seeds,
+        }
+    }
+}
+
+impl GlobalSpec {
+    fn path(&self) -> Path {
+        Path {
+            round_trip: millis(self.rtt_ms),
+            jitter: millis(self.rtt_jitter_ms),
+            timeout: millis(self.timeout_ms),
         }
     }
 }

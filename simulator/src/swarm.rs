@@ -73,6 +73,8 @@ fn draw(seed: u64, requests: u64) -> Setup {
         skews: vec![0; pops],
         path: path(&mut chance),
         faults: Faults::default(),
+        global: None,
+        global_faults: Faults::default(),
         restarts: Vec::new(),
         commit: Micros::new(chance.one_of(&[0, 0, 300, 2_000, 15_000])),
         snapshots: chance

@@ -30,6 +30,7 @@ use crate::{
 mod edge;
 mod finish;
 mod region;
+mod upstream;
 
 pub(crate) use finish::Run;
 
@@ -49,8 +50,10 @@ pub(crate) struct World<'a> {
     now: Timestamp,
     queue: Queue<Event>,
     sources: Vec<Source>,
+    /// And behind the last of them the aggregator above, if there is one.
     regions: Vec<Region>,
     network: Network,
+    upstream: Network,
     exact: Exact,
     accuracy: Accuracy,
     checkers: Checkers,
@@ -71,12 +74,17 @@ enum Event {
         reply: Rc<Reply>,
         life: u64,
     },
-    /// A source hears what became of a message: a reply, or that there is none.
+    /// Whoever has sent a message hears what became of it: a reply, or that there is
+    /// none.
     Answer {
-        source: usize,
+        from: Speaker,
         id: u64,
         reply: Option<Rc<Reply>>,
     },
+    /// A region wants to be woken, for what it has to say to the aggregator above.
+    Climb { region: usize },
+    /// A message of a region leaves it: all that it tells of is durable.
+    Depart { flight: Flight, life: u64 },
     /// A region dies, and comes back so much later.
     Crash { region: usize, down: Micros },
     /// A region comes back.
@@ -111,10 +119,17 @@ pub(crate) struct Responding {
     pub(crate) response: Response,
 }
 
-/// A message on its way to its region.
+/// Who sends messages: sources to their regions, and regions to the aggregator above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    Source(usize),
+    Region(usize),
+}
+
+/// A message on its way.
 #[derive(Clone)]
 struct Flight {
-    source: usize,
+    from: Speaker,
     id: u64,
     body: Rc<Vec<u8>>,
 }
@@ -130,10 +145,11 @@ impl<'a> World<'a> {
             sources: sources
                 .map(|place| Source::new(place, setup, plan, &mut chance))
                 .collect(),
-            regions: (0..setup.regions)
+            regions: (0..setup.ledgers())
                 .map(|place| Region::new(place, setup, &plan.rules))
                 .collect(),
             network: Network::new(setup),
+            upstream: Network::upstream(setup),
             exact: Exact::new(setup.regions),
             accuracy: Accuracy::new(setup, plan),
             checkers: Checkers::new(setup),
@@ -142,6 +158,7 @@ impl<'a> World<'a> {
             plan,
         };
         world.wake_all();
+        (0..setup.regions).for_each(|region| world.climb(region));
         world.schedule();
         world
     }
@@ -206,7 +223,12 @@ impl<'a> World<'a> {
                 reply,
                 life,
             } => self.durable(&flight, reply, life),
-            Event::Answer { source, id, reply } => self.answer(source, id, reply.as_deref()),
+            Event::Answer { from, id, reply } => match from {
+                Speaker::Source(source) => self.answer(source, id, reply.as_deref()),
+                Speaker::Region(region) => self.hear(region, id, reply.as_deref()),
+            },
+            Event::Climb { region } => self.wake_region(region),
+            Event::Depart { flight, life } => self.depart(flight, life),
             Event::Crash { region, down } => self.crash(region, down),
             Event::Restart { region } => self.restart(region),
             Event::Sweep { partition } => self.sweep(partition),

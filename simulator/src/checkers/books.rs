@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use limiter::{
     key::RuleId,
     ledger::Ledger,
+    rule::Scope,
     time::Timestamp,
     wire::{Batch, ack::Status},
 };
@@ -131,23 +132,7 @@ impl Books {
 
     /// How the ledger's sums differ from what it acknowledged.
     pub(crate) fn difference(&self, ledger: &Ledger) -> Difference {
-        let mut booked = Hits::new();
-        for (rule, hits) in ledger.hits_by_rule() {
-            booked.entry(rule).or_default().hits = hits;
-        }
-        for (rule, returned) in ledger.returned_by_rule() {
-            booked.entry(rule).or_default().returned = returned;
-        }
-        let missing = |of: &Hits, from: &Hits| {
-            let less = |(rule, sum): (&RuleId, &Sum)| {
-                sum.beyond(from.get(rule).copied().unwrap_or_default())
-            };
-            of.iter().map(less).sum()
-        };
-        Difference {
-            lost: missing(&self.counted, &booked),
-            double: missing(&booked, &self.counted),
-        }
+        Difference::between(&self.counted, &booked(ledger))
     }
 
     /// Hits acknowledged in all, and hits given back.
@@ -222,7 +207,48 @@ impl Stream {
     }
 }
 
+/// What a ledger's books say.
+fn booked(ledger: &Ledger) -> Hits {
+    let mut booked = Hits::new();
+    for (rule, hits) in ledger.hits_by_rule() {
+        booked.entry(rule).or_default().hits = hits;
+    }
+    for (rule, returned) in ledger.returned_by_rule() {
+        booked.entry(rule).or_default().returned = returned;
+    }
+    booked
+}
+
+/// What regions have counted of global rules beside the books above.
+pub(crate) fn difference_between(regions: &[&Ledger], above: &Ledger) -> Difference {
+    let rules = above.rules();
+    let global = |rule: &RuleId| {
+        let rule = rules.by_id(*rule).and_then(|place| rules.rule(place));
+        rule.is_none_or(|rule| rule.scope == Scope::Global)
+    };
+    let mut below = Hits::new();
+    for (rule, sum) in regions.iter().flat_map(|ledger| booked(ledger)) {
+        if global(&rule) {
+            below.entry(rule).or_default().add(sum);
+        }
+    }
+    Difference::between(&below, &booked(above))
+}
+
 impl Difference {
+    fn between(acknowledged: &Hits, booked: &Hits) -> Self {
+        let missing = |of: &Hits, from: &Hits| {
+            let less = |(rule, sum): (&RuleId, &Sum)| {
+                sum.beyond(from.get(rule).copied().unwrap_or_default())
+            };
+            of.iter().map(less).sum()
+        };
+        Self {
+            lost: missing(acknowledged, booked),
+            double: missing(booked, acknowledged),
+        }
+    }
+
     /// What the books of another region differ by, too.
     pub(crate) const fn add(&mut self, other: Self) {
         self.lost += other.lost;

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use limiter::{
     key::{CounterKey, RuleId},
     ledger::Ledger,
+    rule::Scope,
     time::Timestamp,
     wire::LeaseGroup,
 };
@@ -16,12 +17,23 @@ use crate::region::Synced;
 /// cut off reports what it admitted meanwhile.
 #[derive(Default)]
 pub(crate) struct Limits {
+    /// Whether global rules are only lent on here: what there is of them is told by
+    /// the aggregator above, and not by these books.
+    lends_on: bool,
     /// The latest message of each source. One that comes again, or late, is told
     /// again what it was told, and makes no loan.
     latest: HashMap<u64, u64>,
 }
 
 impl Limits {
+    /// Of a region's books, or of those above.
+    pub(crate) fn new(lends_on: bool) -> Self {
+        Self {
+            lends_on,
+            latest: HashMap::new(),
+        }
+    }
+
     /// Whether a message has led to more being lent than there was.
     pub(crate) fn synced(
         &mut self,
@@ -37,6 +49,10 @@ impl Limits {
         let mut groups = synced.reply.message.leases.iter();
         let found = groups.find_map(|group| {
             let rule = ledger.rules().by_id(RuleId(group.rule))?;
+            let is_global = ledger.rules().rule(rule)?.scope == Scope::Global;
+            if is_global && self.lends_on {
+                return None;
+            }
             let mut made = made(group);
             made.find_map(|key| overlent(ledger, rule, key, now))
         });

@@ -205,7 +205,7 @@ fn a_refund_that_is_spent_twice_is_noticed() {
         sources: 20,
         round_trip: Micros::ZERO,
     };
-    let mut windows = Windows::new(fleet, 1);
+    let mut windows = Windows::of(Some(fleet), 1, false);
     let query = query();
     let (hit, rules) = (*query.hits.first().unwrap(), rules());
     let rule = rules.rule(0).unwrap();
@@ -302,7 +302,7 @@ fn a_window_that_admits_more_than_its_bound_is_noticed() {
         sources: 20,
         round_trip: Micros::ZERO,
     };
-    let mut windows = Windows::new(fleet, 1);
+    let mut windows = Windows::of(Some(fleet), 1, false);
     let admit = |windows: &mut Windows| windows.admitted(&query(), 0, at(1));
     // The limit, nothing tolerated of one so small, and two for the clocks.
     for _ in 0..LIMIT + 2 {

@@ -30,6 +30,10 @@ fn regions(reports: &[Report], width: usize) -> String {
             let name = format!("{} {place}", report.name);
             let _ = writeln!(text, "{name:width$} {}", region_line(region));
         }
+        if let Some(global) = &report.global {
+            let name = format!("{} global", report.name);
+            let _ = writeln!(text, "{name:width$} {}", region_line(global));
+        }
     }
     text
 }
@@ -56,18 +60,19 @@ fn region_line(region: &RegionReport) -> String {
     )
 }
 
-const HEAD: &str = " requests  admitted     exact   error %  contested   error %  held %  asks/req  deltas/req   leaked  \
+const HEAD: &str = " requests  admitted     exact   error %  contested   error %  over %  held %  asks/req  deltas/req   leaked  \
                     metric  lost  double  ";
 
 fn line(report: &Report) -> String {
     format!(
-        "{:9} {:9} {:9} {:+9.3} {:10} {:+9.3} {:7.2} {:9.4} {:11.4} {:8} {:7} {:5} {:7}  {}",
+        "{:9} {:9} {:9} {:+9.3} {:10} {:+9.3} {:7.2} {:7.2} {:9.4} {:11.4} {:8} {:7} {:5} {:7}  {}",
         report.requests,
         report.admitted,
         report.exact,
         report.error * 100.0,
         report.contested_keys,
         report.contested_error * 100.0,
+        report.over * 100.0,
         report.held * 100.0,
         report.asks_per_request,
         report.flush_entries_per_request,

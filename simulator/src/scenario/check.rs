@@ -31,6 +31,11 @@ impl Scenario {
         }
         span("region_rtt_ms", self.region_rtt_ms)?;
         span("region_rtt_jitter_ms", self.region_rtt_jitter_ms)?;
+        if let Some(global) = &self.global {
+            span("global.rtt_ms", global.rtt_ms)?;
+            span("global.rtt_jitter_ms", global.rtt_jitter_ms)?;
+            span("global.timeout_ms", global.timeout_ms)?;
+        }
         span("commit_ms", self.commit_ms)?;
         span("timeout_ms", self.timeout_ms)?;
         positive("duration_s", self.duration_s)?;
@@ -87,6 +92,22 @@ impl Fault {
                 down_s,
             }
             | Self::RegionUnreachable {
+                region,
+                at_s,
+                down_s,
+            } => {
+                place("region", *region, scenario.regions)?;
+                span("at_s", *at_s).and_then(|()| span("down_s", *down_s))
+            }
+            Self::GlobalRestart { .. } | Self::GlobalUnreachable { .. }
+                if scenario.global.is_none() =>
+            {
+                Err("there is no `global` that could fail".to_owned())
+            }
+            Self::GlobalRestart { at_s, down_s } => {
+                span("at_s", *at_s).and_then(|()| span("down_s", *down_s))
+            }
+            Self::GlobalUnreachable {
                 region,
                 at_s,
                 down_s,

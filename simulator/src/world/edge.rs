@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use limiter::{decision::Verdict, time::Micros};
 
-use super::{Event, Flight, Responding, World};
+use super::{Event, Flight, Responding, Speaker, World};
 use crate::{
     arrivals::Arrival,
     checkers::Who,
@@ -201,7 +201,7 @@ impl World<'_> {
             source.sent(outgoing.id);
             self.checkers.sent(place, &outgoing.body, self.now);
             self.send(Flight {
-                source: place,
+                from: Speaker::Source(place),
                 id: outgoing.id,
                 body: Rc::new(outgoing.body),
             });
@@ -210,17 +210,20 @@ impl World<'_> {
         self.checkers.violated(self.now, &what);
     }
 
-    fn send(&mut self, flight: Flight) {
-        let Flight { source, id, .. } = flight;
-        let deadline = self.network.deadline(self.now);
+    /// Puts a message on its way.
+    pub(super) fn send(&mut self, flight: Flight) {
+        let Flight { from, id, .. } = flight;
+        let (network, place) = match from {
+            Speaker::Source(source) => (&mut self.network, self.sources[source].pop),
+            Speaker::Region(region) => (&mut self.upstream, region),
+        };
         let lost = Event::Answer {
-            source,
+            from,
             id,
             reply: None,
         };
-        self.queue.push_last(deadline, lost);
-        let pop = self.sources[source].pop;
-        for at in self.network.request(pop, self.now).into_iter().flatten() {
+        self.queue.push_last(network.deadline(self.now), lost);
+        for at in network.request(place, self.now).into_iter().flatten() {
             self.queue.push(at, Event::Arrive(flight.clone()));
         }
     }

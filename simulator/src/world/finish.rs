@@ -1,8 +1,11 @@
 //! The end of a run: what is on its way arrives, and the accounts are drawn up.
 
+use limiter::ledger::Ledger;
+
 use super::{SETTLE, World};
 use crate::{
     accuracy::Contested,
+    checkers::difference_between,
     checkers::{Difference, Tally},
     load::{Held, Load},
     region::Region,
@@ -14,7 +17,11 @@ pub(crate) struct Run {
     /// Requests that one central limiter would have admitted.
     pub(crate) exact: u64,
     pub(crate) contested: Contested,
+    /// What is missing in books, and what is there more than once: in those of the
+    /// regions, and of what they have acknowledged in those above.
     pub(crate) difference: Difference,
+    /// The most that any window admitted over its limit, as part of that.
+    pub(crate) over: f64,
     /// By region.
     pub(crate) loads: Vec<(Load, Held)>,
     /// What did not hold, in words.
@@ -30,8 +37,10 @@ impl World<'_> {
         self.settle();
         self.account();
         self.conserve();
+        let above = self.compare_regions();
         let loads = self.regions.iter().map(|region| region.load);
         let mut difference = Difference::default();
+        difference.add(above);
         for (books, region) in self.checkers.books.iter().zip(&self.regions) {
             if let Some(ledger) = region.ledger() {
                 difference.add(books.difference(ledger));
@@ -42,6 +51,7 @@ impl World<'_> {
             exact: self.exact.admitted(),
             contested: self.accuracy.contested(),
             difference,
+            over: self.checkers.over(),
             loads: loads.zip(held).collect(),
             violations: self.checkers.violations.into_words(),
         }
@@ -56,6 +66,37 @@ impl World<'_> {
             self.drain(place);
         }
         self.until(end);
+        if self.setup.global.is_none() {
+            return;
+        }
+        // What sources have told their regions has to get up from there.
+        (0..self.setup.regions).for_each(|region| {
+            self.regions[region].flush_now();
+            self.climb(region);
+        });
+        self.until(end.after(SETTLE));
+    }
+
+    /// Whether all that regions have acknowledged of global limits is in the books
+    /// above, and there once.
+    fn compare_regions(&mut self) -> Difference {
+        let regions = self.setup.regions;
+        let Some(above) = self.regions.get(regions).and_then(Region::ledger) else {
+            return Difference::default();
+        };
+        let below = self.regions[..regions].iter().filter_map(Region::ledger);
+        let below: Vec<&Ledger> = below.collect();
+        let waiting: usize = below
+            .iter()
+            .filter_map(|ledger| ledger.upstream_stats(self.now))
+            .map(|stats| stats.waiting)
+            .sum();
+        let difference = difference_between(&below, above);
+        if waiting > 0 {
+            let what = format!("{waiting} counts of regions are still on their way up");
+            self.checkers.violated(self.now, &what);
+        }
+        difference
     }
 
     fn until(&mut self, end: limiter::time::Timestamp) {

@@ -4,28 +4,36 @@ use std::rc::Rc;
 
 use limiter::time::Micros;
 
-use super::{Event, Flight, World};
-use crate::{checkers::Who, plan, region::Reply};
+use super::{Event, Flight, Speaker, World};
+use crate::{plan, region::Reply};
 
 impl World<'_> {
-    /// A message reaches its region.
+    /// A message reaches its region, or the aggregator above.
     pub(super) fn arrive(&mut self, flight: Flight) {
-        let (source, place) = (flight.source, self.sources[flight.source].region);
+        let place = self.listener(flight.from);
         match self.regions[place].sync(&flight.body, self.now) {
             None => self.reply(&flight, None),
             Some(Err(error)) => {
-                let what = format!("the region refused a message: {error}");
+                let what = format!("region {place} refused a message: {error}");
                 self.checkers.violated(self.now, &what);
                 self.reply(&flight, None);
             }
             Some(Ok(synced)) => {
                 if let Some(ledger) = self.regions[place].ledger() {
-                    let region = place;
-                    let who = Who { source, region };
-                    self.checkers.synced(who, &synced, ledger, self.now);
+                    let (from, now) = (flight.from, self.now);
+                    self.checkers.synced(from, place, &synced, ledger, now);
                 }
+                self.climb(place);
                 self.answer_when_durable(flight, synced.reply, synced.leaves_at);
             }
+        }
+    }
+
+    /// Whom somebody's messages go to.
+    fn listener(&self, from: Speaker) -> usize {
+        match from {
+            Speaker::Source(source) => self.sources[source].region,
+            Speaker::Region(_) => self.setup.regions,
         }
     }
 
@@ -54,21 +62,24 @@ impl World<'_> {
         self.reply(flight, alive.then_some(reply));
     }
 
-    /// Which life the region of a message is in.
+    /// Which life the listener of a message is in.
     fn life_of(&self, flight: &Flight) -> u64 {
-        self.regions[self.sources[flight.source].region].life
+        self.regions[self.listener(flight.from)].life
     }
 
-    /// Tells a source what became of its message.
+    /// Tells whoever has sent a message what became of it.
     fn reply(&mut self, flight: &Flight, reply: Option<Rc<Reply>>) {
-        let Flight { source, id, .. } = *flight;
-        let pop = self.sources[source].pop;
-        if let Some(at) = self.network.reply(pop, self.now) {
-            self.queue.push(at, Event::Answer { source, id, reply });
+        let Flight { from, id, .. } = *flight;
+        let arrives = match from {
+            Speaker::Source(source) => self.network.reply(self.sources[source].pop, self.now),
+            Speaker::Region(region) => self.upstream.reply(region, self.now),
+        };
+        if let Some(at) = arrives {
+            self.queue.push(at, Event::Answer { from, id, reply });
         }
     }
 
-    /// Other rules come into force.
+    /// Other rules come into force: at the top, if there is one.
     pub(super) fn change(&mut self, place: usize) {
         let Some((_, rules)) = self.setup.changes.get(place) else {
             return;
@@ -76,7 +87,8 @@ impl World<'_> {
         let revision = 2 + place as u64;
         match plan::revised(revision, rules.clone()) {
             Ok(rules) => {
-                for region in &mut self.regions {
+                let told = self.setup.global.map_or(0, |_| self.setup.regions);
+                for region in &mut self.regions[told..] {
                     region.set_rules(rules.clone(), self.now);
                 }
             }
@@ -94,12 +106,13 @@ impl World<'_> {
 
     /// A region comes back.
     pub(super) fn restart(&mut self, region: usize) {
-        if let Err(error) = self.regions[region].restart() {
+        if let Err(error) = self.regions[region].restart(self.now) {
             let what = format!("region {region} does not come back: {error}");
             return self.checkers.violated(self.now, &what);
         }
         if let Some(ledger) = self.regions[region].ledger() {
             self.checkers.restarted(region, ledger, self.now);
         }
+        self.climb(region);
     }
 }
