@@ -32,7 +32,8 @@ pub(crate) struct Lease {
 impl Lease {
     /// What a reply says of the key at `place` of a group: times count from `sent`, when
     /// it was asked for. That is before it was granted, so that nothing is spent after
-    /// the region thinks it over.
+    /// the region thinks it over; and what comes in has come in since then, so that none
+    /// of it is lost on the way.
     ///
     /// `spent` tokens since then come off again. A debt is paid by a grant, not by being
     /// told that there is none.
@@ -42,7 +43,6 @@ impl Lease {
         place: usize,
         spent: i64,
         sent: Timestamp,
-        now: Timestamp,
     ) -> Self {
         let value = |column: &[u64]| column.get(place).copied().unwrap_or(0);
         let until = |column: &[u64]| sent.after(Micros::from_millis(value(column)));
@@ -51,7 +51,7 @@ impl Lease {
         let hits = u64::try_from(spent / HIT).unwrap_or(0);
         Self {
             tokens: if tokens == 0 { debt } else { tokens },
-            at: now,
+            at: sent,
             rate: value(&group.rate_micro),
             expires: until(&group.ttl_ms),
             quiet: until(&group.quiet_ms),

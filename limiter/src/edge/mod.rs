@@ -177,7 +177,7 @@ impl Limiter {
         let asks = |rule: &&Rule| rule.limits() && rule.scope != Scope::Pop && leased(rule);
         self.far.hold_min = rules.rules().filter(asks).map(|rule| rule.hold).min();
         let interval = self.settings.flush_interval;
-        let within = |rule: &Rule| rule.quota.report_interval().filter(|at| *at < interval);
+        let within = |rule: &Rule| rule.report_interval().filter(|at| *at < interval);
         self.hasty.within = rules.rules().map(within).collect();
         self.rules = rules;
     }

@@ -46,7 +46,7 @@ impl Limiter {
             self.acknowledge(ack, now);
         }
         for group in &reply.leases {
-            self.take_leases(group, reply.message, sent, now);
+            self.take_leases(group, reply.message, sent);
         }
         match reply.rules {
             Some(rules) => {
@@ -86,7 +86,7 @@ impl Limiter {
         }
     }
 
-    fn take_leases(&mut self, group: &LeaseGroup, message: u64, sent: Timestamp, now: Timestamp) {
+    fn take_leases(&mut self, group: &LeaseGroup, message: u64, sent: Timestamp) {
         for (place, bytes) in group.keys.as_chunks::<16>().0.iter().enumerate() {
             let Some(slot) = self.table.find(CounterKey::from_bytes(*bytes)) else {
                 continue;
@@ -97,9 +97,7 @@ impl Limiter {
             if entry.claim.message != message || !entry.claim.open {
                 continue;
             }
-            let lease = entry
-                .lease
-                .granted(group, place, entry.claim.spent, sent, now);
+            let lease = entry.lease.granted(group, place, entry.claim.spent, sent);
             let tokens = entry.left_of(lease.tokens);
             entry.lease = Lease { tokens, ..lease };
             let penalty = group.penalty_ms.get(place).copied().unwrap_or(0);

@@ -164,7 +164,7 @@ impl Ledger {
                 exceeded: false,
                 free,
             };
-            self.upstream.note(shard, hit.key, &rule.quota, demand, now);
+            self.upstream.note(shard, hit.key, rule, demand, now);
         }
     }
 
@@ -199,7 +199,7 @@ impl Ledger {
                 free: i64::MAX,
                 ..Demand::default()
             };
-            self.upstream.note(shard, hit.key, &rule.quota, demand, now);
+            self.upstream.note(shard, hit.key, rule, demand, now);
         }
     }
 

@@ -188,7 +188,7 @@ impl Ledger {
                 } else if short {
                     regional::by_rate(&state, standing, &own, quota)
                 } else if claim.region {
-                    regional::terms(&state, standing, &own)
+                    regional::terms(&state, standing, &own, claim.round_trip)
                 } else if rule.consistency == Consistency::Exact || !on_record {
                     lend::exact(&state, standing, &own)
                 } else {
@@ -198,9 +198,7 @@ impl Ledger {
         };
         if at.upward {
             let lacking = claim.wanted.saturating_sub(terms.tokens);
-            if lacking > 0 {
-                terms.quiet = terms.quiet.min(state.wait);
-            }
+            terms.quiet = terms.quiet.min(state.wait);
             let lent = i64::try_from(lent).unwrap_or(i64::MAX);
             let demand = Demand {
                 offered: claim.offered / HIT,
@@ -208,7 +206,7 @@ impl Ledger {
                 exceeded: punished_anew,
                 free: state.room.saturating_sub(lent),
             };
-            self.upstream.note(shard, key, quota, demand, now);
+            self.upstream.note(shard, key, rule, demand, now);
         }
         Some((told, terms))
     }
@@ -295,9 +293,11 @@ pub(super) fn state(
     let limit = quota.limit.get();
     let left = quota.window.reset_after(now);
     let room = count.room_micro(quota, now);
+    let freed = freed(rule, quota, count, room, now);
     State {
         room,
-        freed: freed(rule, quota, count, room, now),
+        freed,
+        frees: freed > 0,
         wait: count.retry_after(quota, cost, now).unwrap_or(left),
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
         limit_rate: share(limit, 1_000_000_000_000, quota.window.longest().get()),
@@ -306,7 +306,7 @@ pub(super) fn state(
         coarse: false,
         bucket: (quota.algorithm == Algorithm::TokenBucket)
             .then_some(quota.capacity().saturating_mul(HIT)),
-        interval: quota.report_interval().unwrap_or(FLUSH).min(FLUSH),
+        interval: rule.report_interval().unwrap_or(FLUSH).min(FLUSH),
         reserve: 0,
     }
 }

@@ -7,10 +7,7 @@ use super::{
     lend::{self, HIT, Own, Standing, State, TTL_SCARCE, Terms},
     loan::Claim,
 };
-use crate::{
-    quota::{Algorithm, Quota},
-    time::Micros,
-};
+use crate::{quota::Quota, time::Micros};
 
 /// A window is short if it is over within so many round trips.
 const SHORT: u64 = 16;
@@ -19,16 +16,15 @@ const SHORT: u64 = 16;
 /// flushes and an answer.
 const HORIZON: Micros = Micros::from_millis(2_000);
 
+/// How often a region speaks.
+const FLUSH: Micros = Micros::from_millis(500);
+
 /// How long a loan of tokens lasts while there is plenty left.
 const TTL_AMPLE: Micros = Micros::from_secs(30);
 
 /// Whether a region's answers take too long for its loans to follow the windows.
 pub(super) fn short(quota: &Quota, claim: &Claim) -> bool {
-    let refill = match quota.algorithm {
-        Algorithm::FixedWindow | Algorithm::SlidingWindow => quota.window.longest(),
-        Algorithm::TokenBucket => quota.memory(),
-    };
-    claim.region && refill.get() < claim.round_trip.get().saturating_mul(SHORT)
+    claim.region && quota.refill().get() < claim.round_trip.get().saturating_mul(SHORT)
 }
 
 /// Its part of the limit as it comes in, whatever has been spent: over two windows no
@@ -49,19 +45,31 @@ pub(super) fn by_rate(state: &State, standing: &Standing, own: &Own, quota: &Quo
 }
 
 /// The terms of any other loan to a region.
-pub(super) fn terms(state: &State, standing: &Standing, own: &Own) -> Terms {
+pub(super) fn terms(state: &State, standing: &Standing, own: &Own, round_trip: Micros) -> Terms {
     let free = lend::free(state, standing, own);
     let fair = share(free, standing.demand, standing.all_demand)
         .max(free / standing.sources.max(1).saturating_mul(2))
         .min(free / 4 * 3);
-    let likely = per_second(standing.demand, HORIZON).saturating_add(own.wanted);
+    let until_heard = per_second(standing.demand, state.interval.plus(FLUSH).plus(round_trip));
+    let ample = per_second(standing.demand, HORIZON);
+    let likely = if standing.contested {
+        until_heard.max(ample.min(fair / 4 * 3))
+    } else {
+        ample
+    };
+    let likely = likely.saturating_add(own.wanted);
     let named = share(state.limit_rate, standing.demand, standing.all_demand);
     if fair < likely.saturating_add(HIT) {
         return lend::terms(state, standing, own);
     }
     let ttl = state.ends.map_or(TTL_AMPLE, |ends| TTL_AMPLE.min(ends));
     Terms {
-        tokens: likely.max(fair / 2) / HIT * HIT,
+        tokens: if standing.contested {
+            likely
+        } else {
+            likely.max(fair / 2)
+        } / HIT
+            * HIT,
         ttl,
         share: named
             .max(state.limit_rate / standing.sources.max(1).saturating_mul(2))

@@ -7,7 +7,7 @@ use crate::{
         record::{Step, StepKind},
         shard::Shard,
     },
-    quota::Quota,
+    rule::Rule,
     time::Timestamp,
 };
 
@@ -67,7 +67,7 @@ impl Upstream {
         &mut self,
         shard: &mut Shard,
         key: CounterKey,
-        quota: &Quota,
+        rule: &Rule,
         demand: Demand,
         now: Timestamp,
     ) {
@@ -83,10 +83,7 @@ impl Upstream {
         if stake.has_to_ask(demand.free, self.round_trip(), now) && !self.is_away(now) {
             self.ask(key, stake);
         }
-        if let Some(within) = quota
-            .report_interval()
-            .filter(|at| *at < super::send::FLUSH)
-        {
+        if let Some(within) = rule.report_interval().filter(|at| *at < super::send::FLUSH) {
             let due = now.after(within);
             let due = shard.hasty.map_or(due, |hasty| hasty.min(due));
             shard.hasty = Some(due);

@@ -99,7 +99,7 @@ impl Ledger {
             if !stake.awaits(message) {
                 continue;
             }
-            stake.take(group, place, sent, now);
+            stake.take(group, place, sent);
             let penalty = group.penalty_ms.get(place).copied().unwrap_or(0);
             let penalty = sent.after(Micros::from_millis(penalty)).since(now);
             if penalty > Micros::ZERO

@@ -42,6 +42,7 @@ impl Upstream {
         state.tolerance /= regions;
         state.bucket = state.bucket.map(|bucket| bucket / regions);
         let fair = (state.limit_rate / regions).max(1);
+        state.interval = Micros::new(state.interval.get() / 3);
         match stake {
             Some(stake) if !self.is_away(now) => self.lent(stake, room, &mut state, now),
             Some(stake) if room.rule.quota.algorithm == Algorithm::TokenBucket => {
@@ -82,6 +83,7 @@ impl Upstream {
             tokens
         };
         state.freed = if live { lease.rate } else { 0 };
+        state.frees = room.rule.quota.algorithm != Algorithm::FixedWindow;
         if lease.share > 0 {
             state.limit_rate = lease.share;
         } else {

@@ -160,14 +160,8 @@ impl Stake {
     }
 
     /// Takes in what the aggregator above says of the key at `place`.
-    pub(super) fn take(
-        &mut self,
-        group: &LeaseGroup,
-        place: usize,
-        sent: Timestamp,
-        now: Timestamp,
-    ) {
-        let lease = self.lease.granted(group, place, self.spent, sent, now);
+    pub(super) fn take(&mut self, group: &LeaseGroup, place: usize, sent: Timestamp) {
+        let lease = self.lease.granted(group, place, self.spent, sent);
         let tokens = lease.tokens.saturating_sub(self.spent);
         self.lease = Lease { tokens, ..lease };
         self.wanted = self.wanted.saturating_sub(self.told);
