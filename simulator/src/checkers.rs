@@ -87,7 +87,7 @@ impl Checkers {
             tally: Tally::default(),
             leases: Leases::default(),
             limits: (0..setup.ledgers())
-                .map(|place| Limits::new(setup.global.is_some() && place < setup.regions))
+                .map(|place| Limits::new(place, setup))
                 .collect(),
             step: setup.sources().div_ceil(SOURCES_MAX),
             windows: Windows::new(setup),
@@ -191,7 +191,12 @@ impl Checkers {
             Ok(())
         };
         for what in [books, limits].into_iter().filter_map(Result::err) {
-            self.violated(now, &what);
+            let who = if region < self.regions {
+                format!("region {region}")
+            } else {
+                "the aggregator above".to_owned()
+            };
+            self.violated(now, &format!("{who}: {what}"));
         }
     }
 

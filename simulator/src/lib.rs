@@ -42,4 +42,4 @@ mod world;
 
 pub use report::{RegionReport, Report};
 pub use run::{Format, Options, Outcome, Progress, run, run_text};
-pub use swarm::{Failure, swarm};
+pub use swarm::{Failure, swarm, swarm_of_regions};

@@ -56,6 +56,16 @@ impl Faults {
         self.cuts.push(Cut { pops, start, end });
     }
 
+    /// How much later a message may come that others overtake; twice, for there is an
+    /// answer, too.
+    pub(crate) fn latest(&self) -> Micros {
+        if self.reorder_rate > 0.0 || self.duplicate_rate > 0.0 {
+            LATE_MAX.plus(LATE_MAX)
+        } else {
+            Micros::ZERO
+        }
+    }
+
     /// Whether nothing is.
     pub(crate) fn is_none(&self) -> bool {
         let rates = [

@@ -18,6 +18,8 @@ use crate::{
     world::World,
 };
 
+mod regions;
+
 /// Where a swarm's runs begin: anywhere in an hour.
 const START_S: u64 = 1_700_000_000;
 
@@ -35,7 +37,16 @@ pub struct Failure {
 
 /// Draws one run of about so many requests from a seed and runs it.
 pub fn swarm(seed: u64, requests: u64) -> Result<(), Failure> {
-    let setup = draw(seed, requests);
+    run(draw(seed, requests))
+}
+
+/// The same of a fleet in several regions, mostly with an aggregator above them.
+pub fn swarm_of_regions(seed: u64, requests: u64) -> Result<(), Failure> {
+    run(regions::draw(draw(seed, requests)))
+}
+
+fn run(setup: Setup) -> Result<(), Failure> {
+    let seed = setup.seed;
     let failed = |what| Failure {
         seed,
         settings: format!("{setup:?}"),
@@ -224,6 +235,10 @@ fn traffic(chance: &mut Chance) -> Traffic {
 
 fn path(chance: &mut Chance) -> Path {
     let round_trip = Micros::new(chance.one_of(&[200, 2_000, 20_000, 150_000]));
+    path_of(round_trip, chance)
+}
+
+fn path_of(round_trip: Micros, chance: &mut Chance) -> Path {
     Path {
         round_trip,
         jitter: chance.within(round_trip),

@@ -232,7 +232,7 @@ fn a_response_that_nobody_waits_for_is_noticed() {
 
 #[test]
 fn more_lent_than_is_left_is_noticed() {
-    let (mut world, mut limits) = (World::new(), Limits::default());
+    let (mut world, mut limits) = (World::new(), Limits::new(0, &crate::setup::Setup::sample()));
     let lent = world.sync(World::request(1, 1, 0, 6), 5);
     limits.synced(&lent, &world.ledger, at(5)).unwrap();
     // Somebody spends what is lent to another.

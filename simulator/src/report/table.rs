@@ -7,7 +7,7 @@ use super::{RegionReport, Report};
 /// A line for each scenario, and what they come to.
 pub(crate) fn table(reports: &[Report]) -> String {
     let width = reports.iter().map(|report| report.name.len()).max();
-    let width = width.unwrap_or_default().max(8);
+    let width = width.unwrap_or_default().max(10);
     let mut text = format!("{:width$} {HEAD}\n", "scenario");
     for report in reports {
         let _ = writeln!(text, "{:width$} {}", report.name, line(report));
@@ -18,21 +18,19 @@ pub(crate) fn table(reports: &[Report]) -> String {
     text + &summary(reports) + &regions(reports, width)
 }
 
-/// What regions had to do, where there are several.
+/// What the largest region had to do, where there are several.
 fn regions(reports: &[Report], width: usize) -> String {
     let mut text = String::new();
     let several = reports.iter().filter(|report| report.regions.len() > 1);
     for report in several {
         if text.is_empty() {
-            let _ = writeln!(text, "\n{:width$} {REGION_HEAD}", "region");
+            let _ = writeln!(text, "\n{:width$} {REGION_HEAD}", "one region");
         }
-        for (place, region) in report.regions.iter().enumerate() {
-            let name = format!("{} {place}", report.name);
-            let _ = writeln!(text, "{name:width$} {}", region_line(region));
+        if let Some(region) = report.regions.iter().max_by_key(|region| region.keys) {
+            let _ = writeln!(text, "{:width$} {}", report.name, region_line(region));
         }
         if let Some(global) = &report.global {
-            let name = format!("{} global", report.name);
-            let _ = writeln!(text, "{name:width$} {}", region_line(global));
+            let _ = writeln!(text, "{:>width$} {}", "above", region_line(global));
         }
     }
     text
