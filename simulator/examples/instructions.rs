@@ -3,14 +3,30 @@
 //!
 //! It runs itself under callgrind, on fleets with few and with many counts a flush,
 //! and on one as in `tests/cases/scale.json` but smaller, which the model is held
-//! against.
+//! against. Given `weir` in `WEIR_BIN` it also counts what the service takes for an
+//! empty message: that is HTTP, and what the model leaves out.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it waits for a process to listen"
+)]
 #![allow(
     clippy::cast_precision_loss,
     reason = "instructions of a run are far below 2^53"
 )]
 
-use std::{collections::HashMap, env, fs, path::Path, process::Command};
+use std::{
+    collections::HashMap,
+    env, fs,
+    io::{Read, Write},
+    net::TcpStream,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
 
+use limiter::wire::SyncRequest;
+use prost::Message;
 use serde_json::Value;
 use simulator::{Format, Options};
 
@@ -18,6 +34,9 @@ use simulator::{Format, Options};
 const READ: &str = "simulator::region::read";
 const FLUSH: &str = "Region::flush";
 const ASK: &str = "Region::ask";
+
+/// Where a service listens that is counted.
+const LISTEN: &str = "127.0.0.1:18099";
 
 /// Seconds that each fleet runs.
 const SECONDS: f64 = 4.0;
@@ -89,7 +108,63 @@ fn main() -> Result<(), String> {
             run.read, run.flush, run.ask
         );
     }
+    if let Ok(weir) = env::var("WEIR_BIN") {
+        let (few, many) = (serve(&weir, 500)?, serve(&weir, 2_500)?);
+        println!("HTTP, a message: {:.0}", (many - few) / 2_000.0);
+    }
     Ok(())
+}
+
+/// Instructions of a service that takes so many empty messages over one connection,
+/// from its start to its end.
+fn serve(weir: &str, messages: u64) -> Result<f64, String> {
+    let folder = env::temp_dir().join(format!("weir-instructions-{}", std::process::id()));
+    let words = |error: std::io::Error| error.to_string();
+    fs::create_dir_all(&folder).map_err(words)?;
+    fs::write(folder.join("rules.yaml"), "version: 1\nrules: []\n").map_err(words)?;
+    let mut service = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", weir])
+        .args(["serve", "--listen", LISTEN, "--rules", "rules.yaml"])
+        .args(["--data-dir", "data"])
+        .current_dir(&folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(words)?;
+    let mut tries = (0..300).filter_map(|_| {
+        thread::sleep(Duration::from_millis(100));
+        TcpStream::connect(LISTEN).ok()
+    });
+    let mut stream = tries.next().ok_or("the service does not listen")?;
+    for message in 1..=messages {
+        let body = SyncRequest {
+            source: 1,
+            message,
+            rules_revision: 1,
+            ..SyncRequest::default()
+        };
+        let body = body.encode_to_vec();
+        let head = format!(
+            "POST /v1/sync HTTP/1.1\r\nhost: weir\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream
+            .write_all(&[head.as_bytes(), &body].concat())
+            .map_err(words)?;
+        let mut answer = [0; 4_096];
+        let _ = stream.read(&mut answer).map_err(words)?;
+    }
+    drop(stream);
+    let stop = Command::new("kill").arg(service.id().to_string()).status();
+    stop.map_err(words)?;
+    let mut told = String::new();
+    let output = service.stderr.as_mut().ok_or("nothing is told")?;
+    output.read_to_string(&mut told).map_err(words)?;
+    service.wait().map_err(words)?;
+    fs::remove_dir_all(&folder).map_err(words)?;
+    let counted = told.lines().find(|line| line.contains("Collected"));
+    let counted = counted.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    counted.ok_or(told)
 }
 
 /// Runs a fleet under callgrind.
