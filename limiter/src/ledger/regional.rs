@@ -5,7 +5,6 @@
 use super::{
     fair::{per_second, share},
     lend::{self, HIT, Own, Standing, State, TTL_SCARCE, Terms},
-    loan::Claim,
 };
 use crate::{quota::Quota, time::Micros};
 
@@ -22,17 +21,16 @@ const FLUSH: Micros = Micros::from_millis(500);
 /// How long a loan of tokens lasts while there is plenty left.
 const TTL_AMPLE: Micros = Micros::from_secs(30);
 
-/// Whether a region's answers take too long for its loans to follow the windows.
-pub(super) fn short(quota: &Quota, claim: &Claim) -> bool {
-    claim.region && quota.refill().get() < claim.round_trip.get().saturating_mul(SHORT)
+/// Whether answers take too long for loans to follow the windows.
+pub(super) const fn is_short(quota: &Quota, round_trip: Micros) -> bool {
+    quota.refill().get() < round_trip.get().saturating_mul(SHORT)
 }
 
 /// Its part of the limit as it comes in, whatever has been spent: over two windows no
 /// more than their limits. What it saves up is its part of one window at the most.
 pub(super) fn by_rate(state: &State, standing: &Standing, own: &Own, quota: &Quota) -> Terms {
-    let rate = standing
-        .rate
-        .min(state.limit_rate.saturating_sub(standing.rates));
+    let left = state.limit_rate.saturating_sub(standing.rates);
+    let rate = standing.rate.min(left);
     let capacity = quota.capacity().saturating_mul(HIT);
     let part = share(capacity, rate, state.limit_rate);
     Terms {

@@ -246,7 +246,7 @@ impl Shard {
     /// Memory that it takes, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let tables = self.marks.allocation_size() + self.books.allocation_size();
-        tables + self.slots.bytes() + self.loans.bytes()
+        tables + self.stakes.allocation_size() + self.slots.bytes() + self.loans.bytes()
     }
 
     /// Holds no more keys than this from now on, nor loans on more keys.

@@ -1,6 +1,8 @@
 //! Who speaks to this region: how many sources there are, and which of them are
 //! too far away to wait for an answer.
 
+use alloc::vec::Vec;
+
 use ahash::RandomState;
 use hashbrown::HashMap;
 
@@ -136,6 +138,14 @@ impl Sources {
     pub(super) fn count(&self, now: Timestamp) -> usize {
         let there = |source: &&Source| now.since(source.at) < SOURCE_MEMORY;
         self.heard.values().filter(there).count()
+    }
+
+    /// How long each of them has been silent, the shortest first.
+    pub(super) fn silences(&self, now: Timestamp) -> Vec<Micros> {
+        let silent = self.heard.values().map(|source| now.since(source.at));
+        let mut silences: Vec<Micros> = silent.filter(|time| *time < SOURCE_MEMORY).collect();
+        silences.sort_unstable();
+        silences
     }
 
     /// How many there are, on the careful side; more than there can be while that

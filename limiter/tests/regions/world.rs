@@ -11,11 +11,11 @@ use limiter::{
     ledger::{Ledger, Region as Name},
     ruleset::RuleSet,
     time::{Micros, Timestamp},
-    wire::{SyncReply, SyncRequest},
+    wire::SyncRequest,
 };
 use prost::Message;
 
-use crate::common::{Region, SEEDS, START, at, query, rules, settings, source};
+use crate::common::{Region, SEEDS, START, query, rules, settings, source};
 
 /// A message on its way, and when it arrives.
 struct Carried {
@@ -257,15 +257,4 @@ pub fn offer(world: &mut World, rates: &[u64], key: &str, seconds: u64) {
         }
         world.tick();
     }
-}
-
-#[allow(dead_code, reason = "for those who look at a run")]
-pub fn seconds(world: &World) -> u64 {
-    world.now.since(at(0)).get() / 1_000_000
-}
-
-/// What a reply says, decoded.
-#[allow(dead_code, reason = "for those who look at a run")]
-pub fn said(body: &[u8]) -> SyncReply {
-    SyncReply::decode(body).unwrap()
 }

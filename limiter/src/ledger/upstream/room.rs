@@ -7,7 +7,7 @@ use crate::{
     cold,
     count::Count,
     key::CounterKey,
-    ledger::{claims, lend::State},
+    ledger::{claims, lend::State, regional},
     quota::{Algorithm, Quota},
     rule::Rule,
     time::{Micros, Timestamp},
@@ -83,7 +83,14 @@ impl Upstream {
             tokens
         };
         state.freed = if live { lease.rate } else { 0 };
-        state.frees = room.rule.quota.algorithm != Algorithm::FixedWindow;
+        let quota = &room.rule.quota;
+        state.frees = quota.algorithm != Algorithm::FixedWindow;
+        if regional::is_short(quota, self.link.rtt) {
+            let part = quota.capacity().saturating_mul(HIT.unsigned_abs());
+            state.bucket = Some(part / u64::from(self.regions_at_least()));
+            state.frees = true;
+            state.ends = None;
+        }
         if lease.share > 0 {
             state.limit_rate = lease.share;
         } else {
