@@ -18,11 +18,17 @@ pub(crate) fn table(reports: &[Report]) -> String {
     text + &summary(reports) + &regions(reports, width)
 }
 
-/// What the largest region had to do, where there are several.
+/// So many keys make a region's work worth telling.
+const KEYS_MANY: u64 = 500;
+
+/// What the largest region had to do, where there are several or many keys.
 fn regions(reports: &[Report], width: usize) -> String {
     let mut text = String::new();
-    let several = reports.iter().filter(|report| report.regions.len() > 1);
-    for report in several {
+    let large = |report: &&Report| {
+        let many = report.regions.iter().any(|region| region.keys >= KEYS_MANY);
+        many || report.regions.len() > 1
+    };
+    for report in reports.iter().filter(large) {
         if text.is_empty() {
             let _ = writeln!(text, "\n{:width$} {REGION_HEAD}", "one region");
         }
