@@ -182,9 +182,26 @@ demo: setup wasm ## three Envoys and one limit; DEMO_SECONDS=60 for longer
 	cargo build --locked --release -p aggregator -p weir-tests --bin weir --bin demo
 	@WEIR_BIN=$(TARGET)/release/weir $(TARGET)/release/demo
 
+SIMULATE := cargo run --locked --release -p simulator --example simulate --
+
 .PHONY: accuracy
-accuracy: ## simulated fleets beside one exact limiter
-	cargo run --locked --release -p simulator --example simulate -- tests/cases/accuracy.json
+accuracy: ## simulated fleets beside one exact limiter, in one region and in three
+	$(SIMULATE) tests/cases/accuracy.json
+	$(SIMULATE) tests/cases/global.json
+
+.PHONY: scale
+scale: ## 4 800 sources in three regions, a million keys, nine million requests: ten minutes of processor time
+	$(SIMULATE) tests/cases/scale.json
+
+.PHONY: sizing
+sizing: ## what a region has to do for fleets of several sizes: the figures in SIZING.md
+	$(SIMULATE) tests/cases/sizing.json
+
+# Needs valgrind.
+.PHONY: instructions
+instructions: ## what messages cost a region, instruction by instruction
+	cargo build --locked --release -p aggregator --bin weir
+	WEIR_BIN=$(abspath $(TARGET))/release/weir cargo run --locked --release -p simulator --example instructions
 
 # Redis and PostgreSQL are measured, too, where Debian's packages are installed.
 BENCHES := decide matching size envoy_cost worker flushes books counters

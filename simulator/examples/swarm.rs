@@ -1,5 +1,5 @@
 //! Which seeds of a swarm fail, and why:
-//! `cargo run --release -p simulator --example swarm -- FIRST LAST [REQUESTS]`
+//! `cargo run --release -p simulator --example swarm -- FIRST LAST [REQUESTS] [regions]`
 
 use std::env;
 
@@ -11,9 +11,15 @@ fn main() {
         [first, last, requests] => (first, last, requests),
         _ => (1, 100, 3_000),
     };
+    let regions = env::args().any(|arg| arg == "regions");
+    let swarm = if regions {
+        simulator::swarm_of_regions
+    } else {
+        simulator::swarm
+    };
     let mut failed = 0;
     for seed in first..=last {
-        if let Err(failure) = simulator::swarm(seed, requests) {
+        if let Err(failure) = swarm(seed, requests) {
             failed += 1;
             println!("{seed}: {}", failure.what.join("; "));
             if first == last {

@@ -19,6 +19,8 @@ pub(crate) enum Purpose {
     Swarm,
     /// What services answer, and when.
     Responses,
+    /// Delays and losses between regions and the aggregator above them.
+    Upstream,
 }
 
 /// One stream.

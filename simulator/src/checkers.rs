@@ -17,8 +17,8 @@ use prost::Message;
 
 use crate::{
     region::{Reply, Synced},
-    response::Response,
     setup::Setup,
+    world::{Responding, Speaker},
 };
 
 mod books;
@@ -29,7 +29,7 @@ mod tally;
 mod tests;
 mod windows;
 
-pub(crate) use books::{Books, Difference};
+pub(crate) use books::{Books, Difference, difference_between};
 use leases::Leases;
 use limits::Limits;
 pub(crate) use tally::Tally;
@@ -40,15 +40,29 @@ const TOLD_MAX: usize = 3;
 
 /// All of them.
 pub(crate) struct Checkers {
-    pub(crate) books: Books,
+    /// By region, as `limits`.
+    pub(crate) books: Vec<Books>,
     pub(crate) tally: Tally,
     leases: Leases,
-    limits: Limits,
-    /// None in a run in which something goes wrong.
-    windows: Option<Windows>,
+    limits: Vec<Limits>,
+    /// Leases are looked at of every so many sources.
+    step: usize,
+    windows: Windows,
+    regions: usize,
     keys_max: u64,
     start: Timestamp,
     pub(crate) violations: Violations,
+}
+
+/// How many sources' leases are looked at, about: to remember those of all would
+/// take more memory than a large fleet itself, and more time.
+const SOURCES_MAX: usize = 512;
+
+/// A source, and whom it speaks to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Who {
+    pub(crate) source: usize,
+    pub(crate) region: usize,
 }
 
 /// Whether a request was admitted from a lease.
@@ -69,11 +83,15 @@ impl Checkers {
     /// Those of a run.
     pub(crate) fn new(setup: &Setup) -> Self {
         Self {
-            books: Books::default(),
+            books: (0..setup.ledgers()).map(|_| Books::default()).collect(),
             tally: Tally::default(),
             leases: Leases::default(),
-            limits: Limits::default(),
-            windows: setup.is_healthy().then(|| Windows::new(setup.fleet())),
+            limits: (0..setup.ledgers())
+                .map(|place| Limits::new(place, setup))
+                .collect(),
+            step: setup.sources().div_ceil(SOURCES_MAX),
+            windows: Windows::new(setup),
+            regions: setup.regions,
             keys_max: setup.keys_max as u64,
             start: setup.start,
             violations: Violations::default(),
@@ -88,7 +106,7 @@ impl Checkers {
     /// A request has been answered.
     pub(crate) fn verdict(
         &mut self,
-        source: usize,
+        who: Who,
         query: &Query,
         verdict: &Verdict,
         now: Timestamp,
@@ -98,10 +116,9 @@ impl Checkers {
         if let Verdict::Allow(decision) = verdict {
             if decision.tier == Tier::Fallback {
                 // A leak, for want of memory.
-                self.windows = None;
+                self.windows.unbound();
             }
-            let windows = self.windows.as_mut();
-            if let Some(Err(what)) = windows.map(|windows| windows.admitted(query, now)) {
+            if let Err(what) = self.windows.admitted(query, who.region, now) {
                 self.violated(now, &what);
             }
         }
@@ -112,9 +129,13 @@ impl Checkers {
             Verdict::Hold { .. } => {
                 self.violated(now, "a request was held past its patience");
             }
-            Verdict::Allow(decision) if is_lent(query, decision) => {
+            Verdict::Allow(decision)
+                if self.is_looked_at(who.source) && is_lent(query, decision) =>
+            {
                 let hit = query.hits.iter().find(|hit| hit.rule == decision.rule);
-                if let Some(fault) = hit.and_then(|hit| self.leases.spent(source, hit.key, local)) {
+                if let Some(fault) =
+                    hit.and_then(|hit| self.leases.spent(who.source, hit.key, local))
+                {
                     self.violated(now, &fault);
                 }
             }
@@ -128,41 +149,62 @@ impl Checkers {
         self.tally.opened(query, open);
     }
 
-    /// The response has come to a request that was admitted at `at`.
+    /// The response has come to a request that was admitted.
     pub(crate) fn responded(
         &mut self,
         query: &Query,
-        open: &Open,
-        response: &Response,
-        at: Timestamp,
+        region: usize,
+        responding: &Responding,
         now: Timestamp,
     ) {
-        for kept in open.hits() {
+        for kept in responding.open.hits() {
             let hit = query.hits.iter().find(|hit| hit.key == kept.key);
             let rule = hit.and_then(|hit| query.rules.rule(hit.rule));
             let (Some(hit), Some(rule)) = (hit, rule) else {
                 self.violated(now, "a response was waited for under no rule");
                 continue;
             };
-            let cost = response.cost(rule, hit.cost);
+            let cost = responding.response.cost(rule, hit.cost);
             self.tally.settle(rule, hit.cost, cost);
-            if let Some(windows) = &mut self.windows {
-                windows.settled(rule, hit, cost, at, now);
-            }
+            self.windows
+                .settled(rule, hit, cost, region, (responding.at, now));
         }
     }
 
-    /// The region has taken in a message.
-    pub(crate) fn synced(&mut self, synced: &Synced, ledger: &Ledger, now: Timestamp) {
-        let books = self.books.synced(synced, ledger);
-        let limits = self.limits.synced(synced, ledger, now);
+    /// A region has taken in a message, or the aggregator above.
+    pub(crate) fn synced(
+        &mut self,
+        from: Speaker,
+        region: usize,
+        synced: &Synced,
+        ledger: &Ledger,
+        now: Timestamp,
+    ) {
+        let books = self.books[region].synced(synced, ledger, now);
+        let looked_at = match from {
+            Speaker::Source(source) => self.is_looked_at(source),
+            Speaker::Region(_) => true,
+        };
+        let limits = if looked_at {
+            self.limits[region].synced(synced, ledger, now)
+        } else {
+            Ok(())
+        };
         for what in [books, limits].into_iter().filter_map(Result::err) {
-            self.violated(now, &what);
+            let who = if region < self.regions {
+                format!("region {region}")
+            } else {
+                "the aggregator above".to_owned()
+            };
+            self.violated(now, &format!("{who}: {what}"));
         }
     }
 
     /// A source has sent a message.
     pub(crate) fn sent(&mut self, source: usize, body: &[u8], now: Timestamp) {
+        if !self.is_looked_at(source) {
+            return;
+        }
         match SyncRequest::decode(body) {
             Ok(request) => self.leases.claimed(source, &request),
             Err(error) => self.violated(now, &format!("source {source} sent {error}")),
@@ -171,22 +213,40 @@ impl Checkers {
 
     /// A reply has reached a source.
     pub(crate) fn answered(&mut self, source: usize, reply: &Reply) {
-        self.leases.granted(source, reply);
+        if self.is_looked_at(source) {
+            self.leases.granted(source, reply);
+        }
     }
 
-    /// The region has died.
-    pub(crate) fn crashed(&mut self, now: Timestamp) {
-        self.books.crashed(now);
+    const fn is_looked_at(&self, source: usize) -> bool {
+        source.is_multiple_of(self.step)
     }
 
-    /// The region is back.
-    pub(crate) fn restarted(&mut self, ledger: &Ledger, now: Timestamp) {
-        if let Err(what) = self.books.compare(ledger) {
+    /// A region has died.
+    pub(crate) fn crashed(&mut self, region: usize, now: Timestamp) {
+        self.books[region].crashed(now);
+    }
+
+    /// A region is back.
+    pub(crate) fn restarted(&mut self, region: usize, ledger: &Ledger, now: Timestamp) {
+        if let Err(what) = self.books[region].compare(ledger) {
             self.violated(now, &format!("after a restart {what}"));
         }
     }
 
-    /// The region has been looked at: it knows of no key that nobody asked for.
+    /// Hits that the regions have acknowledged in all, and hits given back.
+    pub(crate) fn acknowledged(&self) -> (u64, u64) {
+        let books = self.books.iter().take(self.regions);
+        let each = books.map(Books::acknowledged);
+        each.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    }
+
+    /// The most that any window admitted over its limit, as part of that.
+    pub(crate) const fn over(&self) -> f64 {
+        self.windows.over
+    }
+
+    /// A region has been looked at: it knows of no key that nobody asked for.
     pub(crate) fn ledger(&mut self, keys: usize, asked: usize, now: Timestamp) {
         if keys > asked {
             self.violated(now, &format!("the region holds {keys} keys, {asked} exist"));

@@ -20,9 +20,14 @@ pub(crate) fn ledger() -> Ledger {
 pub(crate) struct Disk {
     commit: Micros,
     now: Timestamp,
+    /// Whether anything will ever be read back; else only the times are kept.
+    is_read: bool,
     /// The position of the first record still there.
     first: u64,
     log: VecDeque<Record>,
+    /// Bytes written in all.
+    pub(crate) written: u64,
+    last_durable_at: Timestamp,
     /// The snapshot that is whole on disk.
     snapshot: Option<Snapshot>,
     /// The one that is not yet.
@@ -46,11 +51,20 @@ impl Disk {
         Self {
             commit,
             now: Timestamp::from_micros(0),
+            is_read: true,
             first: 1,
             log: VecDeque::new(),
+            written: 0,
+            last_durable_at: Timestamp::from_micros(0),
             snapshot: None,
             writing: None,
         }
+    }
+
+    /// Nobody will read it: records are dropped, and memory with them.
+    pub(crate) const fn unread(mut self) -> Self {
+        self.is_read = false;
+        self
     }
 
     /// What is appended from now on is appended at `now`.
@@ -61,7 +75,7 @@ impl Disk {
 
     /// When all that was written is durable; never before `now`.
     pub(crate) fn all_durable_at(&self, now: Timestamp) -> Timestamp {
-        self.log.back().map_or(now, |last| last.durable_at.max(now))
+        self.last_durable_at.max(now)
     }
 
     /// When what is written at `now` is durable.
@@ -71,6 +85,9 @@ impl Disk {
 
     /// Writes a snapshot. It counts once all that it contains is durable.
     pub(crate) fn write_snapshot(&mut self, ledger: &Ledger, now: Timestamp) {
+        if !self.is_read {
+            return;
+        }
         self.settle(now);
         let partitions = (0..PARTITIONS).map(|partition| {
             let mut chunks = Vec::new();
@@ -90,6 +107,7 @@ impl Disk {
         while self.log.back().is_some_and(|last| last.durable_at > now) {
             self.log.pop_back();
         }
+        self.last_durable_at = self.last_durable_at.min(now);
     }
 
     /// Brings a ledger back from what is there.
@@ -132,10 +150,15 @@ impl Disk {
 
 impl Journal for Disk {
     fn append(&mut self, record: &[u8]) -> u64 {
-        self.log.push_back(Record {
-            bytes: record.to_vec(),
-            durable_at: self.durable_at(self.now),
-        });
+        let durable_at = self.durable_at(self.now);
+        self.last_durable_at = self.last_durable_at.max(durable_at);
+        self.written += record.len() as u64;
+        if self.is_read {
+            let bytes = record.to_vec();
+            self.log.push_back(Record { bytes, durable_at });
+        } else {
+            self.first += 1;
+        }
         self.first + self.log.len() as u64 - 1
     }
 }

@@ -1,35 +1,59 @@
 //! What one central limiter would have done: it sees every request the moment
-//! it arrives, and counts it at once.
+//! it arrives, and counts it at once. Of rules that each region keeps by itself
+//! there is one for each region.
 
-use std::collections::HashMap;
+use limiter::{
+    count::Count,
+    request::Query,
+    rule::{Rule, Scope},
+    time::Timestamp,
+};
 
-use limiter::{count::Count, key::CounterKey, request::Query, time::Timestamp};
-
-use crate::response::Response;
+use crate::{by_name::ByName, response::Response};
 
 /// One count a counter, and nobody to share it with.
-#[derive(Default)]
 pub(crate) struct Exact {
-    counts: HashMap<CounterKey, Count>,
+    /// By region; those that all regions share are the first one's.
+    counts: Vec<ByName<Count>>,
     admitted: u64,
 }
 
+/// Whose counts of a rule a request in this region is one of.
+pub(crate) fn shared_by(rule: &Rule, region: usize) -> usize {
+    if rule.scope == Scope::Global {
+        0
+    } else {
+        region
+    }
+}
+
 impl Exact {
+    /// Nothing counted.
+    pub(crate) fn new(regions: usize) -> Self {
+        Self {
+            counts: (0..regions).map(|_| ByName::default()).collect(),
+            admitted: 0,
+        }
+    }
+
     /// Requests admitted.
     pub(crate) const fn admitted(&self) -> u64 {
         self.admitted
     }
 
     /// Decides a request: all of its rules must allow it, then all count it.
-    pub(crate) fn decide(&mut self, query: &Query, now: Timestamp) -> bool {
+    pub(crate) fn decide(&mut self, query: &Query, region: usize, now: Timestamp) -> bool {
         let allowed = query.hits.iter().all(|hit| {
-            let count = self.counts.get(&hit.key).copied().unwrap_or_default();
-            let rule = query.rules.rule(hit.rule);
-            rule.is_none_or(|rule| count.allows(&rule.quota, hit.cost, now))
+            let Some(rule) = query.rules.rule(hit.rule) else {
+                return true;
+            };
+            let counts = &self.counts[shared_by(rule, region)];
+            let count = counts.get(&hit.key).copied().unwrap_or_default();
+            count.allows(&rule.quota, hit.cost, now)
         });
         if allowed {
             self.admitted += 1;
-            self.count(query, now);
+            self.count(query, region, now);
         }
         allowed
     }
@@ -38,6 +62,7 @@ impl Exact {
     pub(crate) fn settle(
         &mut self,
         query: &Query,
+        region: usize,
         at: Timestamp,
         response: &Response,
         now: Timestamp,
@@ -46,7 +71,8 @@ impl Exact {
             let Some(rule) = query.rules.rule(hit.rule) else {
                 continue;
             };
-            let count = self.counts.entry(hit.key).or_default();
+            let counts = &mut self.counts[shared_by(rule, region)];
+            let count = counts.entry(hit.key).or_default();
             let cost = response.cost(rule, hit.cost);
             let window = rule.quota.window.index(at);
             count.give_back(&rule.quota, window, hit.cost.saturating_sub(cost), now);
@@ -54,10 +80,11 @@ impl Exact {
         }
     }
 
-    fn count(&mut self, query: &Query, now: Timestamp) {
+    fn count(&mut self, query: &Query, region: usize, now: Timestamp) {
         for hit in &query.hits {
             if let Some(rule) = query.rules.rule(hit.rule) {
-                let count = self.counts.entry(hit.key).or_default();
+                let counts = &mut self.counts[shared_by(rule, region)];
+                let count = counts.entry(hit.key).or_default();
                 count.add(&rule.quota, hit.cost, now);
             }
         }

@@ -133,8 +133,8 @@ impl Gateway {
     /// The same with the requests going to each process in turn.
     fn differs_among(&self, processes: usize) -> Result<Option<String>, String> {
         let setup = self.setup(processes)?;
-        let mut plan = Plan::new(setup.rules.clone(), 0)?;
-        plan.queries = self.queries(&plan.rules);
+        let rules = ruleset(setup.rules.clone())?;
+        let plan = Plan::of(Arc::clone(&rules), self.queries(&rules).into_iter());
         let arrivals = self.times().enumerate().map(|(place, at)| Arrival {
             at,
             source: place % processes,
@@ -157,6 +157,7 @@ impl Gateway {
             rules: self.rules(Scope::Region)?,
             traffic: Traffic::Spray { load: 1.0, keys: 1 },
             keys: 1,
+            regions: 1,
             pops: processes.max(1),
             workers_per_pop: 1,
             skews: Vec::new(),
@@ -166,10 +167,13 @@ impl Gateway {
                 timeout: Micros::from_secs(1),
             },
             faults: Faults::default(),
+            global: None,
+            global_faults: Faults::default(),
             restarts: Vec::new(),
             commit: Micros::ZERO,
             snapshots: None,
             keys_max: 10_000,
+            region_keys_max: None,
             flush_interval: Micros::from_secs(1),
             changes: Vec::new(),
             rebirths: Vec::new(),

@@ -1,5 +1,5 @@
 //! Whole fleets on one seed: the real [`Limiter`](limiter::edge::Limiter)s and
-//! the real [`Ledger`](limiter::ledger::Ledger), on a virtual clock, over a
+//! the real [`Ledger`](limiter::ledger::Ledger)s of their regions, on a virtual clock, over a
 //! network that delays, loses, doubles and reorders, with regions that crash.
 //!
 //! Every arrival is also put to one central exact limiter, so that what a fleet
@@ -16,12 +16,16 @@
     reason = "sources, keys and rules are named by places that the simulator handed out itself"
 )]
 
+mod accuracy;
 mod arrivals;
+mod by_name;
 mod chance;
 mod checkers;
+mod cost;
 mod disk;
 mod exact;
 mod gateway;
+mod load;
 mod network;
 mod plan;
 mod queue;
@@ -36,6 +40,6 @@ mod swarm;
 mod vectors;
 mod world;
 
-pub use report::Report;
+pub use report::{RegionReport, Report};
 pub use run::{Format, Options, Outcome, Progress, run, run_text};
-pub use swarm::{Failure, swarm};
+pub use swarm::{Failure, swarm, swarm_of_regions};

@@ -1,4 +1,5 @@
-//! The network between the sources and the region: how long a message takes,
+//! A network, between the sources and their regions or between those and the
+//! aggregator above them: how long a message takes,
 //! and whether it arrives.
 
 use limiter::time::{Micros, Timestamp};
@@ -32,10 +33,10 @@ pub(crate) struct Faults {
 }
 
 /// A time in which nothing arrives.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Cut {
-    /// For one place, or for all.
-    pop: Option<usize>,
+    /// For these places.
+    pops: Vec<usize>,
     start: Timestamp,
     end: Timestamp,
 }
@@ -50,9 +51,19 @@ pub(crate) struct Network {
 }
 
 impl Faults {
-    /// Nothing arrives from `start` on, until `end`.
-    pub(crate) fn cut(&mut self, pop: Option<usize>, start: Timestamp, end: Timestamp) {
-        self.cuts.push(Cut { pop, start, end });
+    /// Nothing from or to these places arrives from `start` on, until `end`.
+    pub(crate) fn cut(&mut self, pops: Vec<usize>, start: Timestamp, end: Timestamp) {
+        self.cuts.push(Cut { pops, start, end });
+    }
+
+    /// How much later a message may come that others overtake; twice, for there is an
+    /// answer, too.
+    pub(crate) fn latest(&self) -> Micros {
+        if self.reorder_rate > 0.0 || self.duplicate_rate > 0.0 {
+            LATE_MAX.plus(LATE_MAX)
+        } else {
+            Micros::ZERO
+        }
     }
 
     /// Whether nothing is.
@@ -67,19 +78,30 @@ impl Faults {
     }
 
     fn is_cut(&self, pop: usize, now: Timestamp) -> bool {
-        self.cuts.iter().any(|cut| {
-            cut.pop.is_none_or(|other| other == pop) && (cut.start..cut.end).contains(&now)
-        })
+        self.cuts
+            .iter()
+            .any(|cut| (cut.start..cut.end).contains(&now) && cut.pops.contains(&pop))
     }
 }
 
 impl Network {
-    /// The network of a run. It heals when the last request has arrived.
+    /// The network of a run that sources speak over. It heals when the last request
+    /// has arrived.
     pub(crate) fn new(setup: &Setup) -> Self {
         Self {
             path: setup.path,
             faults: setup.faults.clone(),
             chance: Chance::new(setup.seed, Purpose::Network),
+            healed_at: setup.end(),
+        }
+    }
+
+    /// The one that regions speak over: its places are regions.
+    pub(crate) fn upstream(setup: &Setup) -> Self {
+        Self {
+            path: setup.global.unwrap_or(setup.path),
+            faults: setup.global_faults.clone(),
+            chance: Chance::new(setup.seed, Purpose::Upstream),
             healed_at: setup.end(),
         }
     }

@@ -1,12 +1,14 @@
 //! What is asked: the rules in force, and one query for each key.
+//!
+//! A million keys are common, so what is kept of each is what it spends, and no more.
 
 use std::{net::IpAddr, num::NonZeroU64, sync::Arc};
 
 use limiter::{
     key::HashSeed,
     quota::{Algorithm, Quota},
-    request::{Query, Request},
-    rule::{KeyPart, Rule},
+    request::{Hit, Query, Request},
+    rule::{KeyPart, Rule, Scope},
     ruleset::RuleSet,
     time::Micros,
     window::Window,
@@ -14,7 +16,7 @@ use limiter::{
 
 use crate::{
     response::Manner,
-    scenario::{AlgorithmSpec, ResponsesSpec, RuleSpec, Traffic},
+    scenario::{AlgorithmSpec, ResponsesSpec, RuleSpec, ScopeSpec, Traffic},
     setup::millis,
 };
 
@@ -24,8 +26,10 @@ pub(crate) const HEADER: &str = "x-key";
 /// The rules of a run, and what each of its requests spends under them.
 pub(crate) struct Plan {
     pub(crate) rules: Arc<RuleSet>,
-    /// By key of the traffic.
-    pub(crate) queries: Vec<Query>,
+    /// What all queries spend, one after the other.
+    hits: Vec<Hit>,
+    /// Where those of each end, by key of the traffic.
+    ends: Vec<usize>,
 }
 
 /// A request of which only the path and the key matter.
@@ -44,10 +48,36 @@ impl Plan {
                 key: &key.to_string(),
             })
         });
-        Ok(Self {
-            queries: queries.collect(),
-            rules,
-        })
+        Ok(Self::of(Arc::clone(&rules), queries))
+    }
+
+    /// Asks these queries of these rules.
+    pub(crate) fn of(rules: Arc<RuleSet>, queries: impl Iterator<Item = Query>) -> Self {
+        let (mut hits, mut ends) = (Vec::new(), Vec::new());
+        for query in queries {
+            hits.extend_from_slice(&query.hits);
+            ends.push(hits.len());
+        }
+        Self { rules, hits, ends }
+    }
+
+    /// What a key of the traffic asks.
+    pub(crate) fn query(&self, key: usize) -> Query {
+        let start = key.checked_sub(1).map_or(0, |before| self.ends[before]);
+        Query {
+            rules: Arc::clone(&self.rules),
+            hits: self.hits[start..self.ends[key]].into(),
+        }
+    }
+
+    /// Keys of the traffic.
+    pub(crate) const fn keys(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Counters asked for; each as often as it is.
+    pub(crate) const fn counters(&self) -> usize {
+        self.hits.len()
     }
 }
 
@@ -90,6 +120,15 @@ pub(crate) fn quota(
     burst.map_or(quota, |burst| quota.with_burst(burst))
 }
 
+impl From<ScopeSpec> for Scope {
+    fn from(scope: ScopeSpec) -> Self {
+        match scope {
+            ScopeSpec::Region => Self::Region,
+            ScopeSpec::Global => Self::Global,
+        }
+    }
+}
+
 impl RuleSpec {
     /// The rule, counted per key, with the defaults where it says nothing.
     pub(crate) fn to_rule(&self, name: &str) -> Option<Rule> {
@@ -99,6 +138,7 @@ impl RuleSpec {
         rule.key = vec![KeyPart::Header(HEADER.to_owned())];
         rule.local_cap = self.local_cap.unwrap_or(rule.local_cap);
         rule.tolerance_ppm = self.tolerance_ppm.unwrap_or(rule.tolerance_ppm);
+        rule.scope = self.scope.into();
         rule.hold = self.hold_ms.map_or(rule.hold, Micros::from_millis);
         Some(rule)
     }

@@ -1,12 +1,18 @@
 //! What will happen, in order.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, VecDeque},
+};
 
 use limiter::time::Timestamp;
 
 /// Events by their instant; those of one instant in the order they were put in.
 pub(crate) struct Queue<E> {
     heap: BinaryHeap<Reverse<Entry<E>>>,
+    /// Those that were put in one after the other as they will happen: no heap has
+    /// to keep in order what is.
+    line: VecDeque<Entry<E>>,
     next: u64,
 }
 
@@ -21,27 +27,48 @@ impl<E> Queue<E> {
     pub(crate) const fn new() -> Self {
         Self {
             heap: BinaryHeap::new(),
+            line: VecDeque::new(),
             next: 0,
         }
     }
 
     /// `event` will happen at `at`.
     pub(crate) fn push(&mut self, at: Timestamp, event: E) {
+        let entry = self.entry(at, event);
+        self.heap.push(Reverse(entry));
+    }
+
+    /// The same of an event that happens no earlier than any other that was put in
+    /// like this.
+    pub(crate) fn push_last(&mut self, at: Timestamp, event: E) {
+        let entry = self.entry(at, event);
+        if self.line.back().is_none_or(|last| last.at <= at) {
+            self.line.push_back(entry);
+        } else {
+            self.heap.push(Reverse(entry));
+        }
+    }
+
+    const fn entry(&mut self, at: Timestamp, event: E) -> Entry<E> {
         let order = self.next;
         self.next += 1;
-        self.heap.push(Reverse(Entry { at, order, event }));
+        Entry { at, order, event }
     }
 
     /// When something happens next.
     pub(crate) fn next_at(&self) -> Option<Timestamp> {
-        self.heap.peek().map(|Reverse(entry)| entry.at)
+        let first = self.line.front().map(|entry| entry.at);
+        let other = self.heap.peek().map(|Reverse(entry)| entry.at);
+        first.into_iter().chain(other).min()
     }
 
     /// What happens next.
     pub(crate) fn pop(&mut self) -> Option<(Timestamp, E)> {
-        self.heap
-            .pop()
-            .map(|Reverse(entry)| (entry.at, entry.event))
+        let heap = self.heap.peek();
+        let in_line = |first: &mut Entry<E>| heap.is_none_or(|Reverse(other)| *first < *other);
+        let entry = self.line.pop_front_if(in_line);
+        let entry = entry.or_else(|| self.heap.pop().map(|Reverse(entry)| entry));
+        entry.map(|entry| (entry.at, entry.event))
     }
 }
 
@@ -64,3 +91,25 @@ impl<E> PartialEq for Entry<E> {
 }
 
 impl<E> Eq for Entry<E> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_happen_by_their_instant_and_those_of_one_as_they_were_put_in() {
+        let at = Timestamp::from_millis;
+        let mut queue = Queue::new();
+        queue.push(at(3), "c");
+        queue.push_last(at(1), "a");
+        queue.push(at(1), "b");
+        queue.push_last(at(9), "f");
+        queue.push_last(at(5), "e");
+        queue.push(at(3), "d");
+        assert_eq!(queue.next_at(), Some(at(1)));
+        let order: Vec<&str> = std::iter::from_fn(|| queue.pop())
+            .map(|next| next.1)
+            .collect();
+        assert_eq!(order, ["a", "b", "c", "d", "e", "f"]);
+    }
+}

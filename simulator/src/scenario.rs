@@ -18,6 +18,9 @@ pub struct Scenario {
     pub name: String,
     /// The rule in force.
     pub rule: RuleSpec,
+    /// Regions; the places are spread over them evenly.
+    #[serde(default = "one")]
+    pub regions: usize,
     /// Places.
     pub pops: usize,
     /// Sources in each place.
@@ -27,6 +30,10 @@ pub struct Scenario {
     /// How much longer or shorter a round trip may take.
     #[serde(default)]
     pub region_rtt_jitter_ms: f64,
+    /// The aggregator above the regions, if there is one. Without one a region keeps
+    /// global rules by itself.
+    #[serde(default)]
+    pub global: Option<GlobalSpec>,
     /// How long requests arrive.
     pub duration_s: f64,
     /// What chance starts from.
@@ -47,6 +54,26 @@ pub struct Scenario {
     #[serde(default)]
     pub commit_ms: f64,
     /// How long a transport waits for an answer.
+    #[serde(default = "timeout_ms")]
+    pub timeout_ms: f64,
+    /// Keys that a source has room for.
+    #[serde(default = "keys_max")]
+    pub source_keys_max: usize,
+    /// Keys that a region has room for; none: any number.
+    #[serde(default)]
+    pub region_keys_max: Option<u64>,
+}
+
+/// The aggregator above all regions.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GlobalSpec {
+    /// Round trip from a region to it.
+    pub rtt_ms: f64,
+    /// How much longer or shorter a round trip may take.
+    #[serde(default)]
+    pub rtt_jitter_ms: f64,
+    /// How long a region's transport waits for an answer.
     #[serde(default = "timeout_ms")]
     pub timeout_ms: f64,
 }
@@ -74,6 +101,20 @@ pub struct RuleSpec {
     /// How long a request may wait.
     #[serde(default)]
     pub hold_ms: Option<u64>,
+    /// Who shares the limit.
+    #[serde(default)]
+    pub scope: ScopeSpec,
+}
+
+/// Who shares a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScopeSpec {
+    /// All sources of a region: each region has the limit by itself.
+    #[default]
+    Region,
+    /// All regions.
+    Global,
 }
 
 /// What services answer. Requests that fail are given back; what others cost in all
@@ -157,15 +198,21 @@ pub enum Traffic {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
-    /// The region crashes, and comes back from what was durable.
+    /// A region crashes, and comes back from what was durable.
     RegionRestart {
+        /// Which region, from 0.
+        #[serde(default)]
+        region: usize,
         /// When.
         at_s: f64,
         /// For how long it refuses connections.
         down_s: f64,
     },
-    /// The region lives, and no message to or from it arrives.
+    /// A region lives, and no message to or from it arrives.
     RegionUnreachable {
+        /// Which region, from 0.
+        #[serde(default)]
+        region: usize,
         /// When.
         at_s: f64,
         /// For how long.
@@ -175,6 +222,22 @@ pub enum Fault {
     PopPartition {
         /// Which place, from 0.
         pop: usize,
+        /// When.
+        at_s: f64,
+        /// For how long.
+        down_s: f64,
+    },
+    /// The aggregator above the regions crashes, and comes back from what was durable.
+    GlobalRestart {
+        /// When.
+        at_s: f64,
+        /// For how long it refuses connections.
+        down_s: f64,
+    },
+    /// A region and the aggregator above it live, and no message between them arrives.
+    GlobalUnreachable {
+        /// Which region, from 0.
+        region: usize,
         /// When.
         at_s: f64,
         /// For how long.
@@ -208,8 +271,14 @@ pub enum Fault {
 pub struct Bounds {
     /// The most that `error` may be.
     pub error_max: Option<f64>,
+    /// The most that `contested_error` may be.
+    pub contested_error_max: Option<f64>,
+    /// The least that `contested_error` may be.
+    pub contested_error_min: Option<f64>,
     /// The least that `error` may be.
     pub error_min: Option<f64>,
+    /// The most that `over` may be.
+    pub over_max: Option<f64>,
     /// The most that `held` may be.
     pub held_max: Option<f64>,
     /// The most that `asks_per_request` may be.
@@ -224,6 +293,10 @@ pub struct Bounds {
 
 const fn timeout_ms() -> f64 {
     1_000.0
+}
+
+const fn keys_max() -> usize {
+    1_000_000
 }
 
 const fn one() -> usize {

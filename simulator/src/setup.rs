@@ -10,7 +10,7 @@ use limiter::{
 use crate::{
     network::{Faults, Path},
     response::Manner,
-    scenario::{Fault, ResponsesSpec, Scenario, Traffic},
+    scenario::{Fault, GlobalSpec, ResponsesSpec, Scenario, Traffic},
 };
 
 /// When every run begins: an instant that no window is aligned to.
@@ -26,19 +26,27 @@ pub(crate) struct Setup {
     pub(crate) traffic: Traffic,
     /// Keys of the traffic: at least one.
     pub(crate) keys: usize,
+    pub(crate) regions: usize,
     pub(crate) pops: usize,
     pub(crate) workers_per_pop: usize,
     /// How far ahead the clocks of each place are, in microseconds.
     pub(crate) skews: Vec<i64>,
     pub(crate) path: Path,
     pub(crate) faults: Faults,
-    /// Crashes of the region: when, and for how long.
-    pub(crate) restarts: Vec<(Timestamp, Micros)>,
+    /// The way from regions to the aggregator above them; none: there is none.
+    pub(crate) global: Option<Path>,
+    /// What is wrong with it; places are regions.
+    pub(crate) global_faults: Faults,
+    /// Crashes of regions.
+    pub(crate) restarts: Vec<Restart>,
     /// From a record being written to its being durable.
     pub(crate) commit: Micros,
     /// From one snapshot of the region to the next; none: it only keeps a log.
     pub(crate) snapshots: Option<Micros>,
+    /// Keys that a source has room for.
     pub(crate) keys_max: usize,
+    /// Keys that a region has room for; none: any number.
+    pub(crate) region_keys_max: Option<u64>,
     pub(crate) flush_interval: Micros,
     /// Rules that come into force later.
     pub(crate) changes: Vec<(Timestamp, Vec<Rule>)>,
@@ -46,6 +54,16 @@ pub(crate) struct Setup {
     pub(crate) rebirths: Vec<(Timestamp, usize)>,
     /// How services answer; none: no rule cares.
     pub(crate) responses: Option<Manner>,
+}
+
+/// A region dies, and comes back; or the aggregator above, which is the place after
+/// the last region.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Restart {
+    pub(crate) region: usize,
+    pub(crate) at: Timestamp,
+    /// How long it is gone.
+    pub(crate) down: Micros,
 }
 
 impl Setup {
@@ -58,6 +76,7 @@ impl Setup {
             rules: scenario.rule.to_rule("simulated").into_iter().collect(),
             traffic: scenario.traffic.clone(),
             keys: scenario.traffic.keys(),
+            regions: scenario.regions,
             pops: scenario.pops,
             workers_per_pop: scenario.workers_per_pop,
             skews: vec![0; scenario.pops],
@@ -67,10 +86,13 @@ impl Setup {
                 timeout: millis(scenario.timeout_ms),
             },
             faults: Faults::default(),
+            global: scenario.global.as_ref().map(GlobalSpec::path),
+            global_faults: Faults::default(),
             restarts: Vec::new(),
             commit: millis(scenario.commit_ms),
             snapshots: None,
-            keys_max: 1_000_000,
+            keys_max: scenario.source_keys_max,
+            region_keys_max: scenario.region_keys_max,
             flush_interval: Micros::from_secs(1),
             changes: Vec::new(),
             rebirths: Vec::new(),
@@ -89,17 +111,43 @@ impl Setup {
     pub(crate) fn fault(&mut self, fault: &Fault) {
         let from = |at_s: f64| self.start.after(seconds(at_s));
         match fault {
-            Fault::RegionRestart { at_s, down_s } => {
-                self.restarts.push((from(*at_s), seconds(*down_s)));
-            }
-            Fault::RegionUnreachable { at_s, down_s } => {
+            Fault::RegionRestart {
+                region,
+                at_s,
+                down_s,
+            } => self.restarts.push(Restart {
+                region: *region,
+                at: from(*at_s),
+                down: seconds(*down_s),
+            }),
+            Fault::RegionUnreachable {
+                region,
+                at_s,
+                down_s,
+            } => {
                 let start = from(*at_s);
-                self.faults.cut(None, start, start.after(seconds(*down_s)));
+                let pops = (0..self.pops).filter(|pop| self.region_of(*pop) == *region);
+                let pops = pops.collect();
+                self.faults.cut(pops, start, start.after(seconds(*down_s)));
+            }
+            Fault::GlobalRestart { at_s, down_s } => self.restarts.push(Restart {
+                region: self.regions,
+                at: from(*at_s),
+                down: seconds(*down_s),
+            }),
+            Fault::GlobalUnreachable {
+                region,
+                at_s,
+                down_s,
+            } => {
+                let start = from(*at_s);
+                let end = start.after(seconds(*down_s));
+                self.global_faults.cut(vec![*region], start, end);
             }
             Fault::PopPartition { pop, at_s, down_s } => {
                 let start = from(*at_s);
                 let end = start.after(seconds(*down_s));
-                self.faults.cut(Some(*pop), start, end);
+                self.faults.cut(vec![*pop], start, end);
             }
             Fault::Loss {
                 request_rate,
@@ -107,10 +155,12 @@ impl Setup {
                 duplicate_rate,
                 reorder_rate,
             } => {
-                self.faults.request_rate = *request_rate;
-                self.faults.reply_rate = *reply_rate;
-                self.faults.duplicate_rate = *duplicate_rate;
-                self.faults.reorder_rate = *reorder_rate;
+                for faults in [&mut self.faults, &mut self.global_faults] {
+                    faults.request_rate = *request_rate;
+                    faults.reply_rate = *reply_rate;
+                    faults.duplicate_rate = *duplicate_rate;
+                    faults.reorder_rate = *reorder_rate;
+                }
             }
             Fault::ClockSkew { pop_offsets_ms } => {
                 for (skew, offset) in self.skews.iter_mut().zip(pop_offsets_ms) {
@@ -125,10 +175,21 @@ impl Setup {
         self.pops * self.workers_per_pop
     }
 
-    /// Its sources, and how far they are from the region.
+    /// Regions, and the aggregator above them if there is one.
+    pub(crate) fn ledgers(&self) -> usize {
+        self.regions + usize::from(self.global.is_some())
+    }
+
+    /// The region that a place belongs to.
+    pub(crate) const fn region_of(&self, pop: usize) -> usize {
+        pop % self.regions
+    }
+
+    /// The sources of one region, the largest, and how far they are from it.
     pub(crate) fn fleet(&self) -> Fleet {
+        let sources = self.pops.div_ceil(self.regions) * self.workers_per_pop;
         Fleet {
-            sources: u32::try_from(self.sources()).unwrap_or(u32::MAX),
+            sources: u32::try_from(sources).unwrap_or(u32::MAX),
             round_trip: self.path.round_trip,
             regions: 1,
             above: Micros::ZERO,
@@ -141,7 +202,8 @@ impl Setup {
         let events = self.restarts.len() + self.changes.len() + self.rebirths.len();
         let clocks = self.skews.iter().all(|skew| *skew == 0);
         let flushes = self.flush_interval <= Micros::from_secs(1);
-        events == 0 && clocks && flushes && self.faults.is_none()
+        let well = self.faults.is_none() && self.global_faults.is_none();
+        events == 0 && clocks && flushes && well
     }
 
     /// When the last request has arrived.
@@ -155,6 +217,16 @@ impl Setup {
             keys_max: self.keys_max,
             flush_interval: self.flush_interval,
             hash_seeds,
+        }
+    }
+}
+
+impl GlobalSpec {
+    fn path(&self) -> Path {
+        Path {
+            round_trip: millis(self.rtt_ms),
+            jitter: millis(self.rtt_jitter_ms),
+            timeout: millis(self.timeout_ms),
         }
     }
 }

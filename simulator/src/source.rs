@@ -1,8 +1,6 @@
 //! A source as a host drives it: its clock, what it holds back, and what it
 //! has under way.
 
-use std::collections::BTreeSet;
-
 use limiter::{
     decision::Verdict,
     edge::{Identity, Limiter},
@@ -18,13 +16,14 @@ const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
 pub(crate) struct Source {
     pub(crate) limiter: Limiter,
     pub(crate) pop: usize,
+    pub(crate) region: usize,
     pub(crate) held: Vec<Held>,
     /// The earliest wake-up that is in the queue.
     pub(crate) wake: Option<Timestamp>,
     /// Which of its lives: what a life had under way ends with it.
     pub(crate) life: u64,
     /// Messages that have neither been answered nor given up.
-    under_way: BTreeSet<u64>,
+    under_way: Vec<u64>,
     skew: i64,
     tickets: u64,
     number: u64,
@@ -55,10 +54,11 @@ impl Source {
             seeds,
             limiter,
             pop,
+            region: setup.region_of(pop),
             held: Vec::new(),
             wake: None,
             life: 0,
-            under_way: BTreeSet::new(),
+            under_way: Vec::new(),
             skew: setup.skews.get(pop).copied().unwrap_or_default(),
             tickets: 0,
         }
@@ -109,13 +109,16 @@ impl Source {
 
     /// A message has left.
     pub(crate) fn sent(&mut self, id: u64) {
-        self.under_way.insert(id);
+        self.under_way.push(id);
     }
 
     /// A message has been answered or given up. False if it had been before:
     /// a transport reports one outcome.
     pub(crate) fn done(&mut self, id: u64) -> bool {
-        self.under_way.remove(&id)
+        let place = self.under_way.iter().position(|other| *other == id);
+        place
+            .map(|place| self.under_way.swap_remove(place))
+            .is_some()
     }
 
     /// When it wants to be woken, by the true clock; none: not at all.

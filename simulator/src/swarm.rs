@@ -18,6 +18,8 @@ use crate::{
     world::World,
 };
 
+mod regions;
+
 /// Where a swarm's runs begin: anywhere in an hour.
 const START_S: u64 = 1_700_000_000;
 
@@ -35,7 +37,16 @@ pub struct Failure {
 
 /// Draws one run of about so many requests from a seed and runs it.
 pub fn swarm(seed: u64, requests: u64) -> Result<(), Failure> {
-    let setup = draw(seed, requests);
+    run(draw(seed, requests))
+}
+
+/// The same of a fleet in several regions, mostly with an aggregator above them.
+pub fn swarm_of_regions(seed: u64, requests: u64) -> Result<(), Failure> {
+    run(regions::draw(draw(seed, requests)))
+}
+
+fn run(setup: Setup) -> Result<(), Failure> {
+    let seed = setup.seed;
     let failed = |what| Failure {
         seed,
         settings: format!("{setup:?}"),
@@ -67,17 +78,21 @@ fn draw(seed: u64, requests: u64) -> Setup {
         keys: traffic.keys(),
         rules,
         traffic,
+        regions: 1,
         pops,
         workers_per_pop: 1 + chance.place(4),
         skews: vec![0; pops],
         path: path(&mut chance),
         faults: Faults::default(),
+        global: None,
+        global_faults: Faults::default(),
         restarts: Vec::new(),
         commit: Micros::new(chance.one_of(&[0, 0, 300, 2_000, 15_000])),
         snapshots: chance
             .hits(0.5)
             .then(|| Micros::from_secs(1 + chance.below(20))),
         keys_max: chance.one_of(&[16, 100, 1_000, 100_000]),
+        region_keys_max: None,
         flush_interval: Micros::from_millis(chance.one_of(&[200, 1_000, 3_000])),
         changes: Vec::new(),
         rebirths: Vec::new(),
@@ -220,6 +235,10 @@ fn traffic(chance: &mut Chance) -> Traffic {
 
 fn path(chance: &mut Chance) -> Path {
     let round_trip = Micros::new(chance.one_of(&[200, 2_000, 20_000, 150_000]));
+    path_of(round_trip, chance)
+}
+
+fn path_of(round_trip: Micros, chance: &mut Chance) -> Path {
     Path {
         round_trip,
         jitter: chance.within(round_trip),
@@ -233,8 +252,16 @@ fn faults(chance: &mut Chance, pops: usize, duration_s: f64) -> Vec<Fault> {
         let at_s = chance.unit() * duration_s;
         let down_s = chance.one_of(&[0.05, 1.0, 10.0, 60.0]);
         faults.push(match chance.below(5) {
-            0 => Fault::RegionRestart { at_s, down_s },
-            1 => Fault::RegionUnreachable { at_s, down_s },
+            0 => Fault::RegionRestart {
+                region: 0,
+                at_s,
+                down_s,
+            },
+            1 => Fault::RegionUnreachable {
+                region: 0,
+                at_s,
+                down_s,
+            },
             2 => Fault::PopPartition {
                 pop: chance.place(pops),
                 at_s,

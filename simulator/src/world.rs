@@ -13,6 +13,7 @@ use limiter::{
 };
 
 use crate::{
+    accuracy::Accuracy,
     arrivals::Arrival,
     chance::{Chance, Purpose},
     checkers::Checkers,
@@ -29,10 +30,11 @@ use crate::{
 mod edge;
 mod finish;
 mod region;
+mod upstream;
 
 pub(crate) use finish::Run;
 
-/// Time from one partition of the region being swept to the next.
+/// Time from one partition of the regions being swept to the next.
 const SWEEP: Micros = Micros::from_secs(1);
 
 /// How soon a source is woken again that wants to be woken at once.
@@ -41,16 +43,19 @@ const TICK: Micros = Micros::from_millis(1);
 /// How long a fleet has after the last request to get all it counted through.
 const SETTLE: Micros = Micros::from_secs(30);
 
-/// A fleet, its region, and all that is on its way.
+/// A fleet, its regions, and all that is on its way.
 pub(crate) struct World<'a> {
     setup: &'a Setup,
     plan: &'a Plan,
     now: Timestamp,
     queue: Queue<Event>,
     sources: Vec<Source>,
-    region: Region,
+    /// And behind the last of them the aggregator above, if there is one.
+    regions: Vec<Region>,
     network: Network,
+    upstream: Network,
     exact: Exact,
+    accuracy: Accuracy,
     checkers: Checkers,
     responses: Chance,
 }
@@ -61,7 +66,7 @@ enum Event {
     Wake { source: usize },
     /// A held request's patience ends.
     GiveUp { source: usize, ticket: u64 },
-    /// A message reaches the region.
+    /// A message reaches its region.
     Arrive(Flight),
     /// What a reply speaks of is durable.
     Durable {
@@ -69,28 +74,34 @@ enum Event {
         reply: Rc<Reply>,
         life: u64,
     },
-    /// A source hears what became of a message: a reply, or that there is none.
+    /// Whoever has sent a message hears what became of it: a reply, or that there is
+    /// none.
     Answer {
-        source: usize,
+        from: Speaker,
         id: u64,
         reply: Option<Rc<Reply>>,
     },
-    /// The region dies, and comes back so much later.
-    Crash { down: Micros },
-    /// The region comes back.
-    Restart,
-    /// The region tidies up.
+    /// A region wants to be woken, for what it has to say to the aggregator above.
+    Climb { region: usize },
+    /// A message of a region leaves it: all that it tells of is durable.
+    Depart { flight: Flight, life: u64 },
+    /// A region dies, and comes back so much later.
+    Crash { region: usize, down: Micros },
+    /// A region comes back.
+    Restart { region: usize },
+    /// The regions tidy up.
     Sweep { partition: u32 },
     /// Other rules come into force.
     Change { place: usize },
     /// A source dies, with all that it has not said, and is born again.
     Rebirth { source: usize },
-    /// The region writes itself down.
+    /// The regions write themselves down.
     Snapshot { every: Micros },
     /// The response to a request that a source has admitted.
     Respond(Box<Responding>),
     /// The same, to a request that one central limiter has.
     RespondExactly {
+        region: usize,
         key: usize,
         at: Timestamp,
         response: Response,
@@ -98,20 +109,27 @@ enum Event {
 }
 
 /// A response on its way.
-struct Responding {
+pub(crate) struct Responding {
     source: usize,
     life: u64,
     key: usize,
     /// When its request was admitted.
-    at: Timestamp,
-    open: Open,
-    response: Response,
+    pub(crate) at: Timestamp,
+    pub(crate) open: Open,
+    pub(crate) response: Response,
 }
 
-/// A message on its way to the region.
+/// Who sends messages: sources to their regions, and regions to the aggregator above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    Source(usize),
+    Region(usize),
+}
+
+/// A message on its way.
 #[derive(Clone)]
 struct Flight {
-    source: usize,
+    from: Speaker,
     id: u64,
     body: Rc<Vec<u8>>,
 }
@@ -127,15 +145,20 @@ impl<'a> World<'a> {
             sources: sources
                 .map(|place| Source::new(place, setup, plan, &mut chance))
                 .collect(),
-            region: Region::new(setup, &plan.rules),
+            regions: (0..setup.ledgers())
+                .map(|place| Region::new(place, setup, &plan.rules))
+                .collect(),
             network: Network::new(setup),
-            exact: Exact::default(),
+            upstream: Network::upstream(setup),
+            exact: Exact::new(setup.regions),
+            accuracy: Accuracy::new(setup, plan),
             checkers: Checkers::new(setup),
             responses: Chance::new(setup.seed, Purpose::Responses),
             setup,
             plan,
         };
         world.wake_all();
+        (0..setup.regions).for_each(|region| world.climb(region));
         world.schedule();
         world
     }
@@ -151,8 +174,9 @@ impl<'a> World<'a> {
 
     fn schedule(&mut self) {
         let start = self.setup.start;
-        for (at, down) in &self.setup.restarts {
-            self.queue.push(*at, Event::Crash { down: *down });
+        for restart in &self.setup.restarts {
+            let (region, down) = (restart.region, restart.down);
+            self.queue.push(restart.at, Event::Crash { region, down });
         }
         for (place, (at, _)) in self.setup.changes.iter().enumerate() {
             self.queue.push(*at, Event::Change { place });
@@ -199,41 +223,50 @@ impl<'a> World<'a> {
                 reply,
                 life,
             } => self.durable(&flight, reply, life),
-            Event::Answer { source, id, reply } => self.answer(source, id, reply.as_deref()),
-            Event::Crash { down } => self.crash(down),
-            Event::Restart => self.restart(),
+            Event::Answer { from, id, reply } => match from {
+                Speaker::Source(source) => self.answer(source, id, reply.as_deref()),
+                Speaker::Region(region) => self.hear(region, id, reply.as_deref()),
+            },
+            Event::Climb { region } => self.wake_region(region),
+            Event::Depart { flight, life } => self.depart(flight, life),
+            Event::Crash { region, down } => self.crash(region, down),
+            Event::Restart { region } => self.restart(region),
             Event::Sweep { partition } => self.sweep(partition),
             Event::Change { place } => self.change(place),
             Event::Rebirth { source } => self.rebirth(source),
             Event::Snapshot { every } => self.snapshot(every),
             Event::Respond(responding) => self.respond(&responding),
-            Event::RespondExactly { key, at, response } => {
-                let query = &self.plan.queries[key];
-                self.exact.settle(query, at, &response, self.now);
+            Event::RespondExactly {
+                region,
+                key,
+                at,
+                response,
+            } => {
+                let query = self.plan.query(key);
+                self.exact.settle(&query, region, at, &response, self.now);
             }
         }
     }
 
     fn sweep(&mut self, partition: u32) {
-        self.region.sweep(partition, self.now);
-        let keys = self
-            .sources
-            .iter()
-            .map(|source| source.limiter.stats(self.now).keys);
-        let keys: Vec<u64> = keys.collect();
-        for (source, keys) in keys.into_iter().enumerate() {
-            self.checkers.memory(source, keys, self.now);
+        for (place, source) in self.sources.iter().enumerate() {
+            let keys = source.limiter.stats(self.now).keys;
+            self.checkers.memory(place, keys, self.now);
         }
-        let asked = self.plan.queries.iter().map(|query| query.hits.len());
-        let keys = self.region.ledger().map_or(0, Ledger::keys);
-        self.checkers.ledger(keys, asked.sum(), self.now);
+        for region in &mut self.regions {
+            region.sweep(partition, self.now);
+            let keys = region.ledger().map_or(0, Ledger::keys);
+            self.checkers.ledger(keys, self.plan.counters(), self.now);
+        }
         let partition = (partition + 1) % PARTITIONS;
         self.queue
             .push(self.now.after(SWEEP), Event::Sweep { partition });
     }
 
     fn snapshot(&mut self, every: Micros) {
-        self.region.snapshot(self.now);
+        for region in &mut self.regions {
+            region.snapshot(self.now);
+        }
         self.queue
             .push(self.now.after(every), Event::Snapshot { every });
     }

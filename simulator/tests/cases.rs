@@ -1,5 +1,9 @@
 //! The published cases: right answers are given, and bounds are kept.
-#![allow(clippy::expect_used, reason = "a test may stop at the first surprise")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at the first surprise"
+)]
 
 use std::path::{Path, PathBuf};
 
@@ -108,6 +112,95 @@ fn a_place_that_is_not_there_cannot_be_cut_off() {
     let outcome = altered("accuracy.json", "\"pop\": 0", "\"pop\": 10");
     assert_eq!(outcome.exit_code, 2);
     assert!(outcome.text.contains("one-pop-cut-off"), "{}", outcome.text);
+}
+
+/// Two regions, each with the limit by itself.
+const APART: &str = r#"[{"name": "apart", "rule": {"limit": 100, "window_ms": 10000},
+    "regions": 2, "pops": 4, "workers_per_pop": 2, "region_rtt_ms": 2, "duration_s": 30,
+    "traffic": {"kind": "zipf", "keys": 50, "exponent": 1, "total_rps": 200},
+    "bounds": {"error_max": 0.02, "error_min": -0.02, "contested_error_max": 0.02,
+    "contested_error_min": -0.03, "lost_hits": 0, "double_hits": 0}}]"#;
+
+#[test]
+fn each_region_has_a_limit_by_itself_and_says_what_it_had_to_do() {
+    let options = Options {
+        format: Format::Json,
+        ..Options::default()
+    };
+    let outcome = run_text("apart.json", APART, &options);
+    assert_eq!(outcome.exit_code, 0, "{}", outcome.text);
+    let reports: serde_json::Value = serde_json::from_str(&outcome.text).expect("it is JSON");
+    let figure = |path: &str| {
+        let figure = reports.pointer(path).and_then(serde_json::Value::as_f64);
+        figure.unwrap_or_else(|| panic!("no {path} in {reports}"))
+    };
+    assert!(figure("/0/contested_keys") > 1.0);
+    for region in 0..2 {
+        for name in [
+            "messages_per_s",
+            "deltas_per_s",
+            "flush_up_bytes_per_s",
+            "ask_down_bytes_per_s",
+            "log_bytes_per_s",
+            "keys",
+            "bytes_per_key",
+            "instructions_per_request",
+        ] {
+            let path = format!("/0/regions/{region}/{name}");
+            assert!(figure(&path) > 0.0, "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_region_that_is_not_there_is_an_error() {
+    for (word, other, what) in [
+        ("\"regions\": 2", "\"regions\": 9", "regions must be 1 to"),
+        (
+            "\"regions\": 2",
+            "\"regoins\": 2",
+            "unknown field `regoins`",
+        ),
+        (
+            "\"bounds\"",
+            "\"faults\": [{\"kind\": \"region_restart\", \"region\": 2, \"at_s\": 1, \"down_s\": 1}], \"bounds\"",
+            "region names place 2, and there are 2",
+        ),
+        (
+            "\"bounds\"",
+            "\"faults\": [{\"kind\": \"global_restart\", \"at_s\": 1, \"down_s\": 1}], \"bounds\"",
+            "there is no `global` that could fail",
+        ),
+    ] {
+        let outcome = run_text(
+            "apart.json",
+            &APART.replace(word, other),
+            &Options::default(),
+        );
+        assert_eq!(outcome.exit_code, 2, "{}", outcome.text);
+        assert!(outcome.text.contains(what), "{}", outcome.text);
+    }
+}
+
+/// A limit that three regions share, 150 ms from each other: under a flood and within
+/// it, with a region cut off, and with the books above lost and brought back.
+#[test]
+fn regions_that_share_a_limit_keep_it_together() {
+    for name in [
+        "global-flood",
+        "global-steady",
+        "global-cut-off",
+        "global-restart",
+        "region-restart",
+        "global-lossy",
+    ] {
+        let options = Options {
+            only: Some(name),
+            ..Options::default()
+        };
+        let outcome = run(&case("global.json"), &options);
+        assert_eq!(outcome.exit_code, 0, "{}", outcome.text);
+    }
 }
 
 #[test]

@@ -63,6 +63,16 @@ fn whatever_goes_wrong_the_checkers_hold() {
     }
 }
 
+#[test]
+fn whatever_goes_wrong_among_regions_the_checkers_hold() {
+    let first = variable("WEIR_SWARM_SEED").unwrap_or(1);
+    for seed in first..first + SEEDS {
+        if let Err(failure) = simulator::swarm_of_regions(seed, REQUESTS) {
+            panic!("{failure}");
+        }
+    }
+}
+
 fn variable(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }

@@ -121,6 +121,12 @@ impl Loans {
         })
     }
 
+    /// Memory that they take, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = self.by_key.iter().map(|(_, state)| state.loans.capacity());
+        self.by_key.allocation_size() + lists.sum::<usize>() * size_of::<Loan>()
+    }
+
     /// Forgets loans that are over, some places at a time. Returns whether it
     /// has come to the end of them.
     pub(super) fn sweep(&mut self, now: Timestamp) -> bool {

@@ -344,6 +344,13 @@ impl Ledger {
         self.shards.iter().map(|shard| shard.slots.len()).sum()
     }
 
+    /// Memory that books, loans and what is known of sources take, in bytes, as
+    /// far as it grows with them.
+    pub fn bytes(&self) -> u64 {
+        let shards = self.shards.iter().map(Shard::bytes);
+        (shards.sum::<usize>() + self.sources.bytes()) as u64
+    }
+
     /// Sources heard of in the last half minute.
     pub fn sources(&self, now: Timestamp) -> usize {
         self.sources.count(now)

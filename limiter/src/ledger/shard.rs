@@ -243,6 +243,12 @@ impl Shard {
         true
     }
 
+    /// Memory that it takes, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let tables = self.marks.allocation_size() + self.books.allocation_size();
+        tables + self.stakes.allocation_size() + self.slots.bytes() + self.loans.bytes()
+    }
+
     /// Holds no more keys than this from now on, nor loans on more keys.
     pub(super) const fn set_keys_max(&mut self, keys_max: usize) {
         self.stakes_max = keys_max;

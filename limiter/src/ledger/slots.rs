@@ -104,6 +104,11 @@ impl Slots {
         self.table.len()
     }
 
+    /// Memory that they take, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.table.allocation_size()
+    }
+
     fn entry(&mut self, key: CounterKey, kind: KindIndex) -> &mut Count {
         let hash = &self.hash;
         let entry = self.table.entry(

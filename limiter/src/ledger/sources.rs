@@ -80,6 +80,11 @@ impl Sources {
         }
     }
 
+    /// Memory that they take, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.heard.allocation_size()
+    }
+
     /// Takes note of a message.
     pub(super) fn hear(&mut self, source: u64, way: Way, empty: bool, now: Timestamp) {
         self.first.get_or_insert((now, empty));

@@ -25,6 +25,8 @@ use crate::{
     plan::{self, Asked},
 };
 
+mod above;
+
 const LIMIT: u64 = 10;
 
 fn at(second: u64) -> Timestamp {
@@ -132,7 +134,7 @@ fn an_acknowledged_hit_that_is_in_no_book_is_noticed() {
     let (world, mut books) = (World::new(), Books::default());
     let request = World::request(1, 1, 3, 0);
     let reply = acknowledged(&request, Status::Counted);
-    let error = books.synced(&synced(request, reply, at(1)), &world.ledger);
+    let error = books.synced(&synced(request, reply, at(1)), &world.ledger, at(9));
     assert!(error.unwrap_err().contains("misses 3"));
 }
 
@@ -140,7 +142,7 @@ fn an_acknowledged_hit_that_is_in_no_book_is_noticed() {
 fn a_hit_that_is_counted_without_a_word_is_noticed() {
     let (mut world, mut books) = (World::new(), Books::default());
     let synced = world.sync(World::request(1, 1, 3, 0), 1);
-    books.synced(&synced, &world.ledger).unwrap();
+    books.synced(&synced, &world.ledger, at(9)).unwrap();
     world.sync(World::request(1, 2, 4, 0), 2);
     let error = books.compare(&world.ledger).unwrap_err();
     assert!(error.contains("4 more than once"), "{error}");
@@ -151,13 +153,13 @@ fn a_batch_that_is_counted_twice_is_noticed() {
     let (mut world, mut books) = (World::new(), Books::default());
     let request = World::request(1, 1, 3, 0);
     let first = world.sync(request.clone(), 1);
-    books.synced(&first, &world.ledger).unwrap();
+    books.synced(&first, &world.ledger, at(9)).unwrap();
     let again = synced(
         request.clone(),
         acknowledged(&request, Status::Counted),
         at(2),
     );
-    let error = books.synced(&again, &world.ledger).unwrap_err();
+    let error = books.synced(&again, &world.ledger, at(9)).unwrap_err();
     assert!(error.contains("counted twice"), "{error}");
 }
 
@@ -165,9 +167,9 @@ fn a_batch_that_is_counted_twice_is_noticed() {
 fn a_batch_that_is_sent_again_with_other_hits_is_noticed() {
     let (mut world, mut books) = (World::new(), Books::default());
     let first = world.sync(World::request(1, 1, 3, 0), 1);
-    books.synced(&first, &world.ledger).unwrap();
+    books.synced(&first, &world.ledger, at(9)).unwrap();
     let other = world.sync(World::request(1, 1, 4, 0), 2);
-    assert!(books.synced(&other, &world.ledger).is_err());
+    assert!(books.synced(&other, &world.ledger, at(9)).is_err());
 }
 
 /// A message that gives so many hits back.
@@ -183,14 +185,14 @@ fn giving_back(source: u64, sequence: u64, hits: u64) -> SyncRequest {
 fn a_refund_that_is_in_no_book_or_is_there_twice_is_noticed() {
     let (mut world, mut books) = (World::new(), Books::default());
     let counted = world.sync(World::request(1, 1, 5, 0), 1);
-    books.synced(&counted, &world.ledger).unwrap();
+    books.synced(&counted, &world.ledger, at(9)).unwrap();
     let request = giving_back(1, 2, 3);
     let lost = synced(
         request.clone(),
         acknowledged(&request, Status::Counted),
         at(2),
     );
-    let error = books.synced(&lost, &world.ledger).unwrap_err();
+    let error = books.synced(&lost, &world.ledger, at(9)).unwrap_err();
     assert!(error.contains("misses 3"), "{error}");
     world.sync(request, 3);
     books.compare(&world.ledger).unwrap();
@@ -207,16 +209,16 @@ fn a_refund_that_is_spent_twice_is_noticed() {
         regions: 1,
         above: Micros::ZERO,
     };
-    let mut windows = Windows::new(fleet);
+    let mut windows = Windows::of(Some(fleet), 1, false);
     let query = query();
     let (hit, rules) = (*query.hits.first().unwrap(), rules());
     let rule = rules.rule(0).unwrap();
     for _ in 0..LIMIT + 2 {
-        windows.admitted(&query, at(1)).unwrap();
+        windows.admitted(&query, 0, at(1)).unwrap();
     }
-    windows.settled(rule, &hit, 0, at(1), at(2));
-    windows.admitted(&query, at(3)).unwrap();
-    assert!(windows.admitted(&query, at(3)).is_err());
+    windows.settled(rule, &hit, 0, 0, (at(1), at(2)));
+    windows.admitted(&query, 0, at(3)).unwrap();
+    assert!(windows.admitted(&query, 0, at(3)).is_err());
 }
 
 #[test]
@@ -234,7 +236,7 @@ fn a_response_that_nobody_waits_for_is_noticed() {
 
 #[test]
 fn more_lent_than_is_left_is_noticed() {
-    let (mut world, mut limits) = (World::new(), Limits::default());
+    let (mut world, mut limits) = (World::new(), Limits::new(0, &crate::setup::Setup::sample()));
     let lent = world.sync(World::request(1, 1, 0, 6), 5);
     limits.synced(&lent, &world.ledger, at(5)).unwrap();
     // Somebody spends what is lent to another.
@@ -306,8 +308,8 @@ fn a_window_that_admits_more_than_its_bound_is_noticed() {
         regions: 1,
         above: Micros::ZERO,
     };
-    let mut windows = Windows::new(fleet);
-    let admit = |windows: &mut Windows| windows.admitted(&query(), at(1));
+    let mut windows = Windows::of(Some(fleet), 1, false);
+    let admit = |windows: &mut Windows| windows.admitted(&query(), 0, at(1));
     // The limit, nothing tolerated of one so small, and two for the clocks.
     for _ in 0..LIMIT + 2 {
         admit(&mut windows).unwrap();

@@ -20,8 +20,22 @@ impl Scenario {
                 "pops × workers_per_pop must be 1 to {SOURCES_MAX}, not {sources}"
             ));
         }
+        if !(1..=self.pops).contains(&self.regions) {
+            let (regions, pops) = (self.regions, self.pops);
+            return Err(format!(
+                "regions must be 1 to the number of pops, {pops}, not {regions}"
+            ));
+        }
+        if self.source_keys_max == 0 || self.region_keys_max == Some(0) {
+            return Err("source_keys_max and region_keys_max must be more than 0".to_owned());
+        }
         span("region_rtt_ms", self.region_rtt_ms)?;
         span("region_rtt_jitter_ms", self.region_rtt_jitter_ms)?;
+        if let Some(global) = &self.global {
+            span("global.rtt_ms", global.rtt_ms)?;
+            span("global.rtt_jitter_ms", global.rtt_jitter_ms)?;
+            span("global.timeout_ms", global.timeout_ms)?;
+        }
         span("commit_ms", self.commit_ms)?;
         span("timeout_ms", self.timeout_ms)?;
         positive("duration_s", self.duration_s)?;
@@ -72,7 +86,33 @@ impl Traffic {
 impl Fault {
     fn check(&self, scenario: &Scenario) -> Result<(), String> {
         match self {
-            Self::RegionRestart { at_s, down_s } | Self::RegionUnreachable { at_s, down_s } => {
+            Self::RegionRestart {
+                region,
+                at_s,
+                down_s,
+            }
+            | Self::RegionUnreachable {
+                region,
+                at_s,
+                down_s,
+            } => {
+                place("region", *region, scenario.regions)?;
+                span("at_s", *at_s).and_then(|()| span("down_s", *down_s))
+            }
+            Self::GlobalRestart { .. } | Self::GlobalUnreachable { .. }
+                if scenario.global.is_none() =>
+            {
+                Err("there is no `global` that could fail".to_owned())
+            }
+            Self::GlobalRestart { at_s, down_s } => {
+                span("at_s", *at_s).and_then(|()| span("down_s", *down_s))
+            }
+            Self::GlobalUnreachable {
+                region,
+                at_s,
+                down_s,
+            } => {
+                place("region", *region, scenario.regions)?;
                 span("at_s", *at_s).and_then(|()| span("down_s", *down_s))
             }
             Self::PopPartition { pop, at_s, down_s } => {

@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use limiter::{decision::Verdict, time::Micros};
 
-use super::{Event, Flight, Responding, World};
+use super::{Event, Flight, Responding, Speaker, World};
 use crate::{
     arrivals::Arrival,
+    checkers::Who,
     region::Reply,
     response::Response,
     source::{Held, held_until},
@@ -22,19 +23,26 @@ const SENDS_MAX: usize = 10_000;
 impl World<'_> {
     /// A request arrives at a source.
     pub(super) fn request(&mut self, arrival: Arrival) {
-        let query = &self.plan.queries[arrival.key];
+        let query = self.plan.query(arrival.key);
+        let region = self.sources[arrival.source].region;
         let manner = self.setup.responses;
         let response = manner.map(|manner| manner.answer(&mut self.responses, self.now));
-        let admitted = self.exact.decide(query, self.now);
+        let admitted = self.exact.decide(&query, region, self.now);
+        self.accuracy.exact(region, arrival.key, admitted);
         if let Some(response) = response.filter(|_| admitted) {
             let (key, at) = (arrival.key, self.now);
-            let event = Event::RespondExactly { key, at, response };
+            let event = Event::RespondExactly {
+                region,
+                key,
+                at,
+                response,
+            };
             self.queue.push(response.at, event);
         }
         self.checkers.tally.requests += 1;
         let source = &mut self.sources[arrival.source];
         let local = source.local(self.now);
-        let verdict = source.limiter.decide(query, local);
+        let verdict = source.limiter.decide(&query, local);
         if let Some(until) = held_until(&verdict) {
             self.checkers.tally.held += 1;
             let until = source.truly(until);
@@ -71,9 +79,9 @@ impl World<'_> {
         let Some(held) = source.give_up(ticket, self.now) else {
             return;
         };
-        let query = &self.plan.queries[held.key];
+        let query = self.plan.query(held.key);
         let local = source.local(self.now);
-        let verdict = source.limiter.decide_held(query, local, true);
+        let verdict = source.limiter.decide_held(&query, local, true);
         self.conclude(place, held.key, held.response, &verdict);
         self.drain(place);
     }
@@ -107,9 +115,9 @@ impl World<'_> {
 
     fn decide_held(&mut self, place: usize, held: Held) {
         let source = &mut self.sources[place];
-        let query = &self.plan.queries[held.key];
+        let query = self.plan.query(held.key);
         let local = source.local(self.now);
-        let verdict = source.limiter.decide_held(query, local, false);
+        let verdict = source.limiter.decide_held(&query, local, false);
         if held_until(&verdict).is_some() {
             // It is still to be given up when it was first told.
             source.held.push(held);
@@ -126,11 +134,17 @@ impl World<'_> {
         response: Option<Response>,
         verdict: &Verdict,
     ) {
-        let query = &self.plan.queries[key];
+        let query = &self.plan.query(key);
         let source = &self.sources[place];
         let local = source.local(self.now);
-        self.checkers
-            .verdict(place, query, verdict, self.now, local);
+        if matches!(verdict, Verdict::Allow(_) | Verdict::Pass) {
+            self.accuracy.admitted(source.region, key);
+        }
+        let who = Who {
+            source: place,
+            region: source.region,
+        };
+        self.checkers.verdict(who, query, verdict, self.now, local);
         let Some(response) = response.filter(|_| matches!(verdict, Verdict::Allow(_))) else {
             return;
         };
@@ -163,10 +177,10 @@ impl World<'_> {
         source
             .limiter
             .close(&responding.open, &responding.response, local);
-        let query = &self.plan.queries[responding.key];
-        let (at, now) = (responding.at, self.now);
+        let query = self.plan.query(responding.key);
+        let region = source.region;
         self.checkers
-            .responded(query, &responding.open, &responding.response, at, now);
+            .responded(&query, region, responding, self.now);
         self.drain(responding.source);
     }
 
@@ -187,7 +201,7 @@ impl World<'_> {
             source.sent(outgoing.id);
             self.checkers.sent(place, &outgoing.body, self.now);
             self.send(Flight {
-                source: place,
+                from: Speaker::Source(place),
                 id: outgoing.id,
                 body: Rc::new(outgoing.body),
             });
@@ -196,17 +210,20 @@ impl World<'_> {
         self.checkers.violated(self.now, &what);
     }
 
-    fn send(&mut self, flight: Flight) {
-        let Flight { source, id, .. } = flight;
-        let deadline = self.network.deadline(self.now);
+    /// Puts a message on its way.
+    pub(super) fn send(&mut self, flight: Flight) {
+        let Flight { from, id, .. } = flight;
+        let (network, place) = match from {
+            Speaker::Source(source) => (&mut self.network, self.sources[source].pop),
+            Speaker::Region(region) => (&mut self.upstream, region),
+        };
         let lost = Event::Answer {
-            source,
+            from,
             id,
             reply: None,
         };
-        self.queue.push(deadline, lost);
-        let pop = self.sources[source].pop;
-        for at in self.network.request(pop, self.now).into_iter().flatten() {
+        self.queue.push_last(network.deadline(self.now), lost);
+        for at in network.request(place, self.now).into_iter().flatten() {
             self.queue.push(at, Event::Arrive(flight.clone()));
         }
     }

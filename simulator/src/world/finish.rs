@@ -1,14 +1,29 @@
 //! The end of a run: what is on its way arrives, and the accounts are drawn up.
 
+use limiter::ledger::Ledger;
+
 use super::{SETTLE, World};
-use crate::checkers::{Difference, Tally};
+use crate::{
+    accuracy::Contested,
+    checkers::difference_between,
+    checkers::{Difference, Tally},
+    load::{Held, Load},
+    region::Region,
+};
 
 /// What came of a run.
 pub(crate) struct Run {
     pub(crate) tally: Tally,
     /// Requests that one central limiter would have admitted.
     pub(crate) exact: u64,
+    pub(crate) contested: Contested,
+    /// What is missing in books, and what is there more than once: in those of the
+    /// regions, and of what they have acknowledged in those above.
     pub(crate) difference: Difference,
+    /// The most that any window admitted over its limit, as part of that.
+    pub(crate) over: f64,
+    /// By region.
+    pub(crate) loads: Vec<(Load, Held)>,
     /// What did not hold, in words.
     pub(crate) violations: Vec<String>,
 }
@@ -17,30 +32,71 @@ impl World<'_> {
     /// Lets the fleet settle on a network that has healed, and draws up the
     /// accounts.
     pub(super) fn finish(mut self) -> Run {
+        self.until(self.setup.end());
+        let held: Vec<Held> = self.regions.iter().map(Region::held).collect();
         self.settle();
         self.account();
         self.conserve();
-        let ledger = self.region.ledger();
+        let above = self.compare_regions();
+        let loads = self.regions.iter().map(|region| region.load);
+        let mut difference = Difference::default();
+        difference.add(above);
+        for (books, region) in self.checkers.books.iter().zip(&self.regions) {
+            if let Some(ledger) = region.ledger() {
+                difference.add(books.difference(ledger));
+            }
+        }
         Run {
             tally: self.checkers.tally,
             exact: self.exact.admitted(),
-            difference: ledger.map_or_else(Difference::default, |ledger| {
-                self.checkers.books.difference(ledger)
-            }),
+            contested: self.accuracy.contested(),
+            difference,
+            over: self.checkers.over(),
+            loads: loads.zip(held).collect(),
             violations: self.checkers.violations.into_words(),
         }
     }
 
     fn settle(&mut self) {
         let restarts = self.setup.restarts.iter();
-        let back = restarts.map(|(at, down)| at.after(*down)).max();
+        let back = restarts.map(|restart| restart.at.after(restart.down)).max();
         let end = self.setup.end().max(back.unwrap_or_default()).after(SETTLE);
-        self.until(self.setup.end());
         for place in 0..self.sources.len() {
             self.sources[place].limiter.flush_now();
             self.drain(place);
         }
         self.until(end);
+        if self.setup.global.is_none() {
+            return;
+        }
+        // What sources have told their regions has to get up from there.
+        (0..self.setup.regions).for_each(|region| {
+            self.regions[region].flush_now();
+            self.climb(region);
+        });
+        self.until(end.after(SETTLE));
+    }
+
+    /// Whether all that regions have acknowledged of global limits is in the books
+    /// above, and there once.
+    fn compare_regions(&mut self) -> Difference {
+        let regions = self.setup.regions;
+        let Some(above) = self.regions.get(regions).and_then(Region::ledger) else {
+            return Difference::default();
+        };
+        let below = self.regions[..regions].iter().filter_map(Region::ledger);
+        let below: Vec<&Ledger> = below.collect();
+        let waiting: usize = below
+            .iter()
+            .filter_map(|ledger| ledger.upstream_stats(self.now))
+            .map(|stats| stats.waiting)
+            .sum();
+        let difference = difference_between(&below, above);
+        if waiting > 0 {
+            let what = format!("{waiting} counts of regions are still on their way up");
+            self.checkers.violated(self.now, &what);
+        }
+        difference
     }
 
     fn until(&mut self, end: limiter::time::Timestamp) {
@@ -69,7 +125,7 @@ impl World<'_> {
     fn conserve(&mut self) {
         let tally = self.checkers.tally;
         let reported = tally.reported;
-        let (counted, returned) = self.checkers.books.acknowledged();
+        let (counted, returned) = self.checkers.acknowledged();
         let booked = counted + reported.untracked;
         if !self.is_sure() {
             self.expect_no_less(tally.hits_most, booked);
