@@ -118,7 +118,7 @@ unit: weir ## tests that need no Envoy
 	$(TEST) --lib --bins
 	$(TEST) --doc
 	$(TEST) --test count_vectors --test consistency --test bounded --test exactly_once \
-	  --test responses --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents --test deployments --test short
+	  --test responses --test regions --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents --test deployments --test short
 
 .PHONY: e2e
 e2e: setup wasm worker-module weir ## the modules as shipped, and tests on real Envoys and workerd
