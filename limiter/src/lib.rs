@@ -15,6 +15,7 @@ pub mod bound;
 mod cold;
 pub mod count;
 pub mod counter;
+pub mod cut;
 pub mod decision;
 pub mod edge;
 pub mod journal;

@@ -11,6 +11,7 @@ use std::{
 
 mod drain;
 mod settings;
+mod shared;
 mod tls_files;
 pub(crate) mod token_file;
 pub(crate) mod yaml;
@@ -21,7 +22,7 @@ pub use tls_files::TlsFiles;
 
 use limiter::{counter::TenantLimits, time::Micros};
 
-use crate::store::Durability;
+use crate::{shared::StoreUrl, store::Durability};
 
 /// A configuration that can be run.
 #[derive(Clone, Debug)]
@@ -32,8 +33,12 @@ pub struct Config {
     pub token_file: Option<PathBuf>,
     /// What TLS is spoken with; without it, plain HTTP is.
     pub tls: Option<TlsFiles>,
-    /// Where the counters are kept.
+    /// Where the counters are kept, unless in a shared store.
     pub data_dir: PathBuf,
+    /// Where they are kept if several aggregators share them.
+    pub store: Option<StoreUrl>,
+    /// Where other members of a shared store reach this one; none: where it listens.
+    pub advertise: Option<String>,
     /// The rule file; without one the rules on record stay in force.
     pub rules: Option<PathBuf>,
     /// Whose word on the rules counts; the file's only if there is one.
@@ -127,6 +132,24 @@ pub enum ConfigError {
         /// The one that is missing.
         needs: &'static str,
     },
+    /// Two settings that exclude each other.
+    #[error("{field} and {other} exclude each other: {why}")]
+    Both {
+        /// One.
+        field: &'static str,
+        /// The other.
+        other: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+    /// Where others reach this one does not say so.
+    #[error("advertise is {url:?}; {right}")]
+    Advertise {
+        /// What it says.
+        url: String,
+        /// What would be right.
+        right: &'static str,
+    },
     /// A number is outside its range.
     #[error("{field} is {value}; it must be between {least} and {most}")]
     Range {
@@ -165,6 +188,7 @@ impl TryFrom<Settings> for Config {
             return Err(ConfigError::Exposed { listen });
         }
         let tls = TlsFiles::of(&settings)?;
+        shared::check(&settings, listen)?;
         let snapshot_log_bytes = settings.snapshot_log_bytes.unwrap_or(256 * u64::from(MIB));
         in_range("snapshot_log_bytes", snapshot_log_bytes, 4096, 1 << 40)?;
         let keys_max = settings.keys_max.unwrap_or(4_000_000);
@@ -173,6 +197,8 @@ impl TryFrom<Settings> for Config {
             listen,
             token_file: settings.token_file,
             tls,
+            store: settings.store,
+            advertise: settings.advertise,
             data_dir: settings.data_dir.unwrap_or_else(|| "weir-data".into()),
             rules: settings.rules,
             rules_from,

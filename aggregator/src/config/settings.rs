@@ -6,6 +6,8 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
+use crate::shared::StoreUrl;
+
 /// Every setting, each of which may be left out.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -39,6 +41,15 @@ pub struct Settings {
     /// The rule file; read again whenever it changes
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
+
+    /// A store that several aggregators of this region share, in place of a data directory:
+    /// redis://[user:password@]host[:port][,host...][/db][?wait=N&wait_ms=N&lease_ms=N]
+    #[arg(long, value_name = "URL", env = "WEIR_STORE", hide_env_values = true)]
+    pub store: Option<StoreUrl>,
+
+    /// Where the others who share the store reach this one [default: where it listens]
+    #[arg(long, value_name = "URL")]
+    pub advertise: Option<String>,
 
     /// Whose word on the rules counts: the rule file's, or that of clients who may change
     /// rules; then the rule file is only for a start without any [default: file if there is one]
@@ -175,6 +186,8 @@ impl Settings {
             tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
             data_dir: self.data_dir.or(below.data_dir),
             rules: self.rules.or(below.rules),
+            store: self.store.or(below.store),
+            advertise: self.advertise.or(below.advertise),
             rules_from: self.rules_from.or(below.rules_from),
             region: self.region.or(below.region),
             durability: self.durability.or(below.durability),

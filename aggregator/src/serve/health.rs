@@ -23,6 +23,12 @@ pub enum Health {
     /// The disk has not answered for as long as a request may take, so that nobody
     /// who waits for it is answered. What comes is taken all the same.
     Stalled(Duration),
+    /// The shared store cannot be reached. Nothing is counted until it can.
+    Away(String),
+    /// Partitions are handed over to other members, who answer by now.
+    Leaving,
+    /// Some partitions of the shared store have no owner yet.
+    Joining,
     /// The service is on its way out.
     Stopping,
 }
@@ -77,6 +83,14 @@ impl HealthBoard {
 }
 
 impl Health {
+    /// Whether requests are taken in, here or for another member.
+    pub(super) const fn admits(&self) -> bool {
+        matches!(
+            self,
+            Self::Serving { .. } | Self::Leaving | Self::Stalled(_)
+        )
+    }
+
     /// Why requests are not counted; none if they are.
     pub fn obstacle(&self) -> Option<String> {
         match self {
@@ -88,6 +102,9 @@ impl Health {
                 "the disk has not finished a write for {} ms (request_timeout_ms)",
                 patience.as_millis()
             )),
+            Self::Away(why) => Some(format!("the shared store cannot be reached: {why}")),
+            Self::Leaving => Some("the partitions are handed over".to_owned()),
+            Self::Joining => Some("some partitions have no owner yet".to_owned()),
             Self::Stopping => Some("the service is stopping".to_owned()),
         }
     }

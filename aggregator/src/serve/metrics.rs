@@ -21,11 +21,15 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 
+mod cluster;
 mod crush;
 mod door;
 mod load;
 
-use self::{crush::CrushMetrics, door::DoorMetrics, load::LoadMetrics};
+mod sum;
+
+pub(super) use self::sum::sum;
+use self::{cluster::ClusterMetrics, crush::CrushMetrics, door::DoorMetrics, load::LoadMetrics};
 use super::task::Origin;
 
 type Label = [(&'static str, String); 1];
@@ -51,6 +55,7 @@ pub(super) struct Metrics {
     snapshot_age_seconds: Gauge<f64, AtomicU64>,
     pub(super) door: DoorMetrics,
     pub(super) load: LoadMetrics,
+    pub(super) cluster: ClusterMetrics,
     pub(super) syncs: Counter,
     pub(super) refused_syncs: Counter,
     pub(super) commit_seconds: Histogram,
@@ -152,6 +157,7 @@ impl Metrics {
             ),
             door: DoorMetrics::new(m),
             load: LoadMetrics::new(m),
+            cluster: ClusterMetrics::new(m),
             syncs: m.of("syncs", "Messages from sources that were answered"),
             refused_syncs: m.of("syncs_refused", "Messages from sources that meant nothing"),
             commit_seconds: m.seconds(

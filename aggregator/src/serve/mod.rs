@@ -10,6 +10,7 @@ mod door;
 mod gate;
 mod health;
 mod http;
+mod keeper;
 mod metrics;
 mod rule_change;
 mod rule_content;
@@ -22,17 +23,19 @@ pub use clock::{Clock, SystemClock};
 pub use health::{Health, HealthBoard};
 pub use http::TlsError;
 pub use rule_file::RuleSourceError;
-pub use task::TaskError;
+pub use task::{CommitFailure, TaskError};
 
 use self::{
     door::Door,
-    http::{App, DataDir, Server},
+    http::{App, DataDir, Members, Server},
+    keeper::{Keeper, KeeperHandle},
     metrics::Metrics,
     rule_file::RuleSource,
-    task::LedgerHandle,
+    task::{Groups, LedgerHandle, Place},
 };
 use crate::{
     config::{Config, ConfigError, is_loopback},
+    shared::StoreUrl,
     store::{Disk, RealDisk},
 };
 
@@ -88,6 +91,22 @@ pub fn check(config: Config) -> Result<(), ServeError> {
     Ok(())
 }
 
+/// Who keeps the books going.
+enum Keeping {
+    /// One task, and what tells how it ended.
+    Task(oneshot::Receiver<Result<(), TaskError>>),
+    /// A task for each group that is here.
+    Keeper(KeeperHandle),
+}
+
+/// What is counted with, and where.
+struct Ledgers {
+    handle: LedgerHandle,
+    keeping: Keeping,
+    data: Option<DataDir>,
+    members: Option<Members>,
+}
+
 /// A service that runs.
 pub struct Running {
     address: SocketAddr,
@@ -95,7 +114,7 @@ pub struct Running {
     drain_delay: Duration,
     ledger: LedgerHandle,
     server: Server,
-    ended: oneshot::Receiver<Result<(), TaskError>>,
+    keeping: Keeping,
     watches: Vec<JoinHandle<()>>,
 }
 
@@ -116,17 +135,20 @@ impl Running {
         let metrics = Arc::new(Metrics::new(&config.region));
         metrics.load.set_limits(&config);
         let health = Arc::new(HealthBoard::new());
-        let data = DataDir::new(Arc::clone(&disk), &config.data_dir);
-        let setup = task::Setup {
-            disk,
-            clock,
-            metrics: Arc::clone(&metrics),
-            health: Arc::clone(&health),
+        let ledgers = match &config.store {
+            None => Ledgers::of_one(disk, clock, &config, &metrics, &health)?,
+            Some(store) => Ledgers::shared(store, address, &config, &metrics, &health)?,
         };
-        let (ledger, ended) = task::start(setup, &config)?;
+        let Ledgers {
+            handle: ledger,
+            keeping,
+            data,
+            members,
+        } = ledgers;
         let app = App {
             ledger: ledger.clone(),
             data,
+            members,
             metrics: Arc::clone(&metrics),
             limits: config.limits,
             gate: Arc::clone(&door.gate),
@@ -146,7 +168,7 @@ impl Running {
             drain_delay: config.drain.delay,
             ledger,
             server,
-            ended,
+            keeping,
             watches,
         })
     }
@@ -159,9 +181,18 @@ impl Running {
     /// Serves until `end` comes or the ledger's task gives up, then stops: says that
     /// it is about to, answers whoever still comes, and writes what was counted.
     pub async fn until(mut self, end: impl Future<Output = ()>) -> Result<(), ServeError> {
-        let early = tokio::select! {
-            () = noticed(end, &self.health, self.drain_delay) => None,
-            ended = &mut self.ended => Some(ended),
+        let noticed = noticed(end, &self.health, self.drain_delay);
+        let early = match &mut self.keeping {
+            Keeping::Task(ended) => tokio::select! {
+                () = noticed => None,
+                ended = ended => Some(ended),
+            },
+            Keeping::Keeper(keeper) => {
+                noticed.await;
+                // What arrives meanwhile is sent on to those who take over.
+                keeper.leave().await;
+                None
+            }
         };
         if early.is_some() {
             self.health.set(Health::Stopping);
@@ -170,15 +201,20 @@ impl Running {
         self.ledger.end_watches();
         self.server.stop().await;
         self.health.set(Health::Stopping);
-        let ended = match early {
-            Some(ended) => ended,
-            None => {
+        let ended = match (early, self.keeping) {
+            (Some(ended), _) => ended,
+            (None, Keeping::Task(ended)) => {
                 self.ledger.stop();
-                self.ended.await
+                ended.await
+            }
+            (None, Keeping::Keeper(keeper)) => {
+                // A panic in it is logged.
+                let _ = tokio::task::spawn_blocking(move || keeper.end()).await;
+                Ok(Ok(()))
             }
         };
         ended.unwrap_or(Err(TaskError::Gone("the ledger's task")))?;
-        tracing::info!("stopped; everything counted is on disk");
+        tracing::info!("stopped; everything counted is on record");
         Ok(())
     }
 }
@@ -193,6 +229,53 @@ async fn noticed(end: impl Future<Output = ()>, health: &HealthBoard, delay: Dur
         let delay_ms = delay.as_millis();
         tracing::info!(delay_ms, "not ready any more, and answering still");
         tokio::time::sleep(delay).await;
+    }
+}
+
+impl Ledgers {
+    /// One that has everything, in the data directory.
+    fn of_one(
+        disk: Arc<dyn Disk>,
+        clock: Box<dyn Clock>,
+        config: &Config,
+        metrics: &Arc<Metrics>,
+        health: &Arc<HealthBoard>,
+    ) -> Result<Self, ServeError> {
+        let data = DataDir::new(Arc::clone(&disk), &config.data_dir);
+        let setup = task::Setup {
+            place: Place::Disk(disk),
+            clock,
+            metrics: Arc::clone(metrics),
+            health: Arc::clone(health),
+        };
+        let (handle, ended) = task::start(setup, config)?;
+        Ok(Self {
+            handle,
+            keeping: Keeping::Task(ended),
+            data: Some(data),
+            members: None,
+        })
+    }
+
+    /// One for each group of the shared store that comes to be here.
+    fn shared(
+        store: &StoreUrl,
+        address: SocketAddr,
+        config: &Config,
+        metrics: &Arc<Metrics>,
+        health: &Arc<HealthBoard>,
+    ) -> Result<Self, ServeError> {
+        let groups = Arc::new(Groups::new());
+        let url = config.advertise.clone();
+        let url = url.unwrap_or_else(|| format!("http://{address}"));
+        let keeper = Keeper::new(store, url, &groups, config, metrics, health)?;
+        tracing::info!(%store, member = keeper.member().id, url = keeper.member().url, "joining");
+        Ok(Self {
+            handle: task::of_groups(&groups, health, config),
+            members: Some(Members::new(&groups, &config.limits, metrics)),
+            keeping: Keeping::Keeper(keeper.start()?),
+            data: None,
+        })
     }
 }
 

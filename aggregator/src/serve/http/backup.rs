@@ -70,7 +70,15 @@ pub(super) async fn backup(State(app): State<Arc<App>>) -> Result<Response, Prob
     if app.ledger.health() == Health::Recovering {
         return Err(Problem::unready("the log is being read"));
     }
-    let data = app.data.clone();
+    let Some(data) = app.data.clone() else {
+        let detail = "what this service keeps is in a shared store: back that up by its own means";
+        return Err(Problem::new(
+            StatusCode::NOT_IMPLEMENTED,
+            "shared-store",
+            "There is nothing here to back up",
+            detail,
+        ));
+    };
     let place = data.place.try_acquire_owned().map_err(|_| busy())?;
     let opened = spawn_blocking(move || Backup::of(data.disk, &data.dir)).await;
     let backup = match opened {

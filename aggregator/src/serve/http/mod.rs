@@ -21,6 +21,7 @@ mod enforced;
 mod farewell;
 mod first_words;
 mod guard;
+mod members;
 mod openapi;
 mod origin;
 mod problem;
@@ -31,6 +32,7 @@ mod sync;
 mod tls;
 
 pub(super) use self::backup::DataDir;
+pub(super) use self::members::Members;
 use self::problem::Problem;
 pub use self::tls::TlsError;
 pub(super) use self::{
@@ -43,7 +45,10 @@ use crate::config::Limits;
 /// What every handler may use.
 pub(super) struct App {
     pub(super) ledger: LedgerHandle,
-    pub(super) data: DataDir,
+    /// Where all of it is; none with a shared store.
+    pub(super) data: Option<DataDir>,
+    /// The other members, if a store is shared.
+    pub(super) members: Option<Members>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) limits: Limits,
     /// Who is let in.
@@ -68,6 +73,7 @@ fn router(app: App) -> Router {
         .route("/metrics", get(status::metrics))
         .method_not_allowed_fallback(no_such_method)
         .fallback(no_such_path)
+        .layer(from_fn_with_state(Arc::clone(&app), members::forward))
         .layer(from_fn_with_state(Arc::clone(&app), guard::guard))
         .layer(from_fn_with_state(Arc::clone(&app), count))
         .with_state(app)

@@ -22,12 +22,19 @@ pub(super) struct Admission {
 /// Room for one request. Dropping it gives the room back.
 #[derive(Debug)]
 pub(in crate::serve) struct Permit {
-    _request: OwnedSemaphorePermit,
-    _bytes: OwnedSemaphorePermit,
+    _room: Option<[OwnedSemaphorePermit; 2]>,
     since: Stopwatch,
 }
 
 impl Permit {
+    /// For a part of a request, which has room as a whole.
+    pub(in crate::serve) fn of_a_part() -> Self {
+        Self {
+            _room: None,
+            since: Stopwatch::start(),
+        }
+    }
+
     /// The same for a request that is whole, and waits from now on.
     pub(super) fn queued(mut self) -> Self {
         self.since = Stopwatch::start();
@@ -62,8 +69,7 @@ impl Admission {
         let room = Arc::clone(&self.bytes).try_acquire_many_owned(bytes);
         match (request, room) {
             (Ok(request), Ok(bytes)) => Ok(Permit {
-                _request: request,
-                _bytes: bytes,
+                _room: Some([request, bytes]),
                 since: Stopwatch::start(),
             }),
             _ => Err(Refusal::QueueFull),

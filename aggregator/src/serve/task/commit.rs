@@ -4,14 +4,11 @@ use std::{sync::mpsc, time::Duration};
 
 use super::{
     Task, TaskError,
+    book_log::{CommitFailure, Finished, Pending},
     threads::spawn,
     work::{Event, Refusal},
 };
-use crate::{
-    chain::chain,
-    serve::health::Health,
-    store::{CommitError, Durability, Finished, Pending},
-};
+use crate::{chain::chain, serve::health::Health, store::Durability};
 
 /// How long a disk that took nothing is left alone.
 const RETRY: Duration = Duration::from_millis(250);
@@ -105,7 +102,7 @@ impl Task {
     /// Answers everyone who waited for this commit.
     pub(super) fn committed(&mut self, finished: Finished) -> Result<(), TaskError> {
         match self.log.finish_commit(finished) {
-            Ok(_) => {
+            Ok(()) => {
                 let took = self.clock.uptime().saturating_sub(self.commits.started_at);
                 self.metrics.commit_seconds.observe(took.as_secs_f64());
                 self.room_again();
@@ -144,7 +141,7 @@ impl Task {
     }
 
     /// Tells everyone to come again, and keeps the records for another try.
-    fn run_out(&mut self, error: &CommitError) {
+    fn run_out(&mut self, error: &CommitFailure) {
         let why = chain(error);
         if self.commits.out_of_room.is_none() {
             tracing::error!(

@@ -24,12 +24,14 @@ use std::{
 
 mod admission;
 mod apply;
+mod book_log;
 mod books;
 mod check;
 mod chores;
 mod commit;
 mod counters;
 mod frames;
+mod groups;
 mod handle;
 mod rule_book;
 mod rules;
@@ -41,14 +43,17 @@ mod watches;
 mod work;
 
 pub(super) use admission::{Permit, WatchPermit};
+pub use book_log::CommitFailure;
 pub(super) use counters::Watching;
+pub(super) use groups::{Groups, Kept, Whereabouts};
 pub(super) use handle::LedgerHandle;
 pub(super) use rule_book::{Origin, Revision};
 pub(super) use rules::{RuleChange, RulesOnRecord};
-pub(super) use start::{Setup, start};
+pub(super) use start::{Place, Setup, of_groups, start};
 pub(super) use work::{Check, Checked, Refusal};
 
 use self::{
+    book_log::BookLog,
     books::Books,
     check::Ahead,
     chores::Sweeps,
@@ -59,7 +64,10 @@ use self::{
     work::{Event, Request},
 };
 use super::{clock::Clock, health::HealthBoard, metrics::Metrics};
-use crate::store::{AppendError, CommitError, Log, OpenError, Position};
+use crate::{
+    shared::LoadError,
+    store::{AppendError, OpenError, Position},
+};
 
 /// Why the task ended before it was told to.
 #[derive(Debug, thiserror::Error)]
@@ -67,9 +75,12 @@ pub enum TaskError {
     /// The data directory was refused.
     #[error("cannot open the data directory")]
     Open(#[from] OpenError),
+    /// What the shared store holds of a group was refused, or not to be had.
+    #[error("cannot take over partitions")]
+    Load(#[from] LoadError),
     /// A commit failed for good. Nothing that rested on it was answered.
     #[error("the log failed; start again to recover it")]
-    Commit(#[from] CommitError),
+    Commit(#[from] CommitFailure),
     /// A record was not taken, so the ledger is ahead of its log. Nothing that
     /// rested on it was answered.
     #[error("the log did not take a record; start again to recover it")]
@@ -85,11 +96,14 @@ pub enum TaskError {
     /// A thread ended that should not have.
     #[error("{0} ended unexpectedly")]
     Gone(&'static str),
+    /// The partitions are another member's now.
+    #[error("the partitions are another member's")]
+    Abandoned,
 }
 
 struct Task {
     books: Books,
-    log: Log,
+    log: BookLog,
     clock: Box<dyn Clock>,
     events: mpsc::Receiver<Event>,
     queue: VecDeque<(Request, Permit)>,
@@ -133,6 +147,7 @@ impl Task {
         match event {
             Event::Request(request, permit) => self.queue.push_back((request, permit)),
             Event::Rules(change, answer) => self.set_rules(*change, answer)?,
+            Event::Adopt(rules) => self.adopt(rules)?,
             Event::ReadRules(answer) => self.read_rules(answer),
             Event::Observe(done) => {
                 self.observe();
@@ -141,6 +156,7 @@ impl Task {
             }
             Event::Committed(finished) => self.committed(finished)?,
             Event::Snapshot(progress) => self.snapshot_came_on(progress),
+            Event::Abandon => return Err(TaskError::Abandoned),
             Event::Gone(thread) => return Err(TaskError::Gone(thread)),
             Event::EndWatches => self.watches.close(),
             Event::Stop => self.stopping = true,
