@@ -14,11 +14,13 @@ mod settings;
 mod shared;
 mod tls_files;
 pub(crate) mod token_file;
+mod upstream;
 pub(crate) mod yaml;
 
 pub use drain::Drain;
 pub use settings::{DurabilityName, LogFormat, RulesFrom, Settings};
 pub use tls_files::TlsFiles;
+pub use upstream::UpstreamTarget;
 
 use limiter::{counter::TenantLimits, time::Micros};
 
@@ -45,6 +47,8 @@ pub struct Config {
     pub rules_from: RulesFrom,
     /// What this region is called.
     pub region: String,
+    /// The aggregator that adds up regions, if this is one.
+    pub upstream: Option<UpstreamTarget>,
     /// What an acknowledged hit survives.
     pub durability: Durability,
     /// What one client, or all together, may use.
@@ -142,6 +146,15 @@ pub enum ConfigError {
         /// Why.
         why: &'static str,
     },
+    /// Where the aggregator above is does not say so.
+    #[error(
+        "upstream is {url:?}; it is where the aggregator above is, as in http://10.0.0.7:8080, or \
+         several of those, separated by commas"
+    )]
+    Upstream {
+        /// What it says.
+        url: String,
+    },
     /// Where others reach this one does not say so.
     #[error("advertise is {url:?}; {right}")]
     Advertise {
@@ -188,6 +201,7 @@ impl TryFrom<Settings> for Config {
             return Err(ConfigError::Exposed { listen });
         }
         let tls = TlsFiles::of(&settings)?;
+        let upstream = UpstreamTarget::of(&settings)?;
         shared::check(&settings, listen)?;
         let snapshot_log_bytes = settings.snapshot_log_bytes.unwrap_or(256 * u64::from(MIB));
         in_range("snapshot_log_bytes", snapshot_log_bytes, 4096, 1 << 40)?;
@@ -203,6 +217,7 @@ impl TryFrom<Settings> for Config {
             rules: settings.rules,
             rules_from,
             region: settings.region.unwrap_or_else(|| "local".into()),
+            upstream,
             durability: match settings.durability {
                 Some(DurabilityName::Written) => Durability::Written,
                 Some(DurabilityName::Fsynced) | None => Durability::Fsynced,

@@ -25,11 +25,15 @@ mod cluster;
 mod crush;
 mod door;
 mod load;
+mod upstream;
 
 mod sum;
 
 pub(super) use self::sum::sum;
-use self::{cluster::ClusterMetrics, crush::CrushMetrics, door::DoorMetrics, load::LoadMetrics};
+use self::{
+    cluster::ClusterMetrics, crush::CrushMetrics, door::DoorMetrics, load::LoadMetrics,
+    upstream::UpstreamMetrics,
+};
 use super::task::Origin;
 
 type Label = [(&'static str, String); 1];
@@ -55,6 +59,7 @@ pub(super) struct Metrics {
     snapshot_age_seconds: Gauge<f64, AtomicU64>,
     pub(super) door: DoorMetrics,
     pub(super) load: LoadMetrics,
+    pub(super) upstream: UpstreamMetrics,
     pub(super) cluster: ClusterMetrics,
     pub(super) syncs: Counter,
     pub(super) refused_syncs: Counter,
@@ -157,6 +162,7 @@ impl Metrics {
             ),
             door: DoorMetrics::new(m),
             load: LoadMetrics::new(m),
+            upstream: UpstreamMetrics::new(m),
             cluster: ClusterMetrics::new(m),
             syncs: m.of("syncs", "Messages from sources that were answered"),
             refused_syncs: m.of("syncs_refused", "Messages from sources that meant nothing"),

@@ -3,7 +3,7 @@
 
 use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
 
-use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+use tokio::{net::TcpListener, runtime::Handle, sync::oneshot, task::JoinHandle};
 
 mod clock;
 mod door;
@@ -17,6 +17,7 @@ mod rule_content;
 mod rule_file;
 mod signals;
 mod task;
+mod upstream;
 mod watched;
 
 pub use clock::{Clock, SystemClock};
@@ -24,6 +25,7 @@ pub use health::{Health, HealthBoard};
 pub use http::TlsError;
 pub use rule_file::RuleSourceError;
 pub use task::{CommitFailure, TaskError};
+pub use upstream::UpstreamError;
 
 use self::{
     door::Door,
@@ -31,7 +33,8 @@ use self::{
     keeper::{Keeper, KeeperHandle},
     metrics::Metrics,
     rule_file::RuleSource,
-    task::{Groups, LedgerHandle, Place},
+    task::{Groups, LedgerHandle, Place, Shown},
+    upstream::Carrier,
 };
 use crate::{
     config::{Config, ConfigError, is_loopback},
@@ -51,6 +54,9 @@ pub enum ServeError {
     /// And so do the certificates.
     #[error("cannot start with these certificates")]
     Tls(#[from] TlsError),
+    /// The aggregator above has to be known, too.
+    #[error("cannot start as a region of the aggregator above")]
+    Upstream(#[from] UpstreamError),
     /// The address is not to be had.
     #[error("cannot listen on {listen}")]
     Listen {
@@ -135,9 +141,17 @@ impl Running {
         let metrics = Arc::new(Metrics::new(&config.region));
         metrics.load.set_limits(&config);
         let health = Arc::new(HealthBoard::new());
+        let upstream = config.upstream.as_ref();
+        let carrier = upstream.map(|target| Carrier::new(target, Handle::current()));
+        let carrier = carrier.transpose()?;
+        let shown = Shown {
+            metrics: Arc::clone(&metrics),
+            health: Arc::clone(&health),
+            carrier: carrier.clone(),
+        };
         let ledgers = match &config.store {
-            None => Ledgers::of_one(disk, clock, &config, &metrics, &health)?,
-            Some(store) => Ledgers::shared(store, address, &config, &metrics, &health)?,
+            None => Ledgers::of_one(disk, clock, &config, shown)?,
+            Some(store) => Ledgers::shared(store, address, &config, shown)?,
         };
         let Ledgers {
             handle: ledger,
@@ -149,6 +163,7 @@ impl Running {
             ledger: ledger.clone(),
             data,
             members,
+            upstream: carrier,
             metrics: Arc::clone(&metrics),
             limits: config.limits,
             gate: Arc::clone(&door.gate),
@@ -238,15 +253,13 @@ impl Ledgers {
         disk: Arc<dyn Disk>,
         clock: Box<dyn Clock>,
         config: &Config,
-        metrics: &Arc<Metrics>,
-        health: &Arc<HealthBoard>,
+        shown: Shown,
     ) -> Result<Self, ServeError> {
         let data = DataDir::new(Arc::clone(&disk), &config.data_dir);
         let setup = task::Setup {
             place: Place::Disk(disk),
             clock,
-            metrics: Arc::clone(metrics),
-            health: Arc::clone(health),
+            shown,
         };
         let (handle, ended) = task::start(setup, config)?;
         Ok(Self {
@@ -262,17 +275,17 @@ impl Ledgers {
         store: &StoreUrl,
         address: SocketAddr,
         config: &Config,
-        metrics: &Arc<Metrics>,
-        health: &Arc<HealthBoard>,
+        shown: Shown,
     ) -> Result<Self, ServeError> {
+        let (metrics, health) = (Arc::clone(&shown.metrics), Arc::clone(&shown.health));
         let groups = Arc::new(Groups::new());
         let url = config.advertise.clone();
         let url = url.unwrap_or_else(|| format!("http://{address}"));
-        let keeper = Keeper::new(store, url, &groups, config, metrics, health)?;
+        let keeper = Keeper::new(store, url, &groups, config, shown)?;
         tracing::info!(%store, member = keeper.member().id, url = keeper.member().url, "joining");
         Ok(Self {
-            handle: task::of_groups(&groups, health, config),
-            members: Some(Members::new(&groups, &config.limits, metrics)),
+            handle: task::of_groups(&groups, &health, config),
+            members: Some(Members::new(&groups, &config.limits, &metrics)),
             keeping: Keeping::Keeper(keeper.start()?),
             data: None,
         })

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 /// Metrics of which the greatest counts, not the sum.
-const GREATEST: [&str; 7] = [
+const GREATEST: [&str; 11] = [
     "weir_build_info",
     "weir_clock_ahead_seconds",
     "weir_source_silence_seconds",
@@ -14,6 +14,10 @@ const GREATEST: [&str; 7] = [
     "weir_sources",
     "weir_snapshot_age_seconds",
     "weir_log_position",
+    "weir_upstream_reachable",
+    "weir_upstream_last_answer_age_seconds",
+    "weir_upstream_round_trip_seconds",
+    "weir_upstream_clock_ahead_seconds",
 ];
 
 /// `page` with the values of the same metrics in `others` added.

@@ -107,6 +107,7 @@ impl Task {
                 self.metrics.commit_seconds.observe(took.as_secs_f64());
                 self.room_again();
                 self.waiting.release(self.durable());
+                self.release_upward();
                 self.tell_watchers();
                 self.publish_sealed();
                 Ok(())

@@ -281,6 +281,11 @@ impl LedgerHandle {
         self.admission.depth()
     }
 
+    /// Has the aggregator above asked for its rules at once.
+    pub(in crate::serve) fn ask_upstream(&self) {
+        self.to.tell(|| Event::AskUpstream);
+    }
+
     /// Ends every watch: nothing else would, as long as its reader stays.
     pub(in crate::serve) fn end_watches(&self) {
         self.to.tell(|| Event::EndWatches);
