@@ -10,7 +10,7 @@ use weir_tests::binaries;
 use crate::files::{list, path, string, text, yaml};
 use crate::serve::{Mounted, checks, takes};
 
-const FILES: &[&str] = &["one-region.yaml"];
+const FILES: &[&str] = &["one-region.yaml", "three-regions.yaml"];
 
 /// Tokens as `tokens.sh` makes them.
 struct Secrets(TempDir);

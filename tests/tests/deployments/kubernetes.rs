@@ -10,7 +10,11 @@ use crate::files::{documents, list, string};
 use crate::serve::{Mounted, checks, takes};
 
 /// What each kind of region is told. Each goes with `weir.yaml`.
-const CONFIGURATIONS: &[&str] = &["kubernetes/config-one-region.yaml"];
+const CONFIGURATIONS: &[&str] = &[
+    "kubernetes/config-one-region.yaml",
+    "kubernetes/config-global.yaml",
+    "kubernetes/config-region.yaml",
+];
 
 const SERVICE: &str = "kubernetes/weir.yaml";
 const ENVOY: &str = "kubernetes/envoy.yaml";
