@@ -196,6 +196,7 @@ fn ten_times_what_a_global_limit_allows_is_admitted_within_five_percent_of_it() 
         std::thread::sleep(Duration::from_millis(500));
         until_the_end_of_a_window();
         let admitted = cluster.sums().admitted - before;
+        eprintln!("window {window}: {admitted} of {LIMIT} admitted");
         // The first one begins with sources that have just met.
         let error = admitted.abs_diff(LIMIT) * 100 / LIMIT;
         assert!(

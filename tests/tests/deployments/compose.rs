@@ -119,7 +119,7 @@ fn the_service_takes_what_each_container_is_told() {
                     None => (to, text(&format!("compose/{from}"))),
                 })
                 .collect();
-            takes(&format!("{file}, {name}"), &arguments, &mounted);
+            takes(&format!("{file}, {name}"), &arguments, &mounted, &[]);
             taken += 1;
         }
     }
