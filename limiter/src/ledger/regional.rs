@@ -47,6 +47,7 @@ pub(super) fn terms(state: &State, standing: &Standing, own: &Own, round_trip: M
     let free = lend::free(state, standing, own);
     let fair = share(free, standing.demand, standing.all_demand)
         .max(free / standing.sources.max(1).saturating_mul(2))
+        .max(own.wanted.min(free / 2))
         .min(free / 4 * 3);
     let until_heard = per_second(standing.demand, state.interval.plus(FLUSH).plus(round_trip));
     let ample = per_second(standing.demand, HORIZON);
