@@ -24,6 +24,9 @@ ENVOY_STAMP := $(VENV)/.envoy-$(ENVOY_VERSION)
 BINARYEN_STAMP := $(CACHE)/tools/.binaryen-$(BINARYEN_VERSION)
 WRANGLER_STAMP := $(CACHE)/tools/.wrangler-$(WRANGLER_VERSION)
 CARGO_FUZZ_STAMP := $(CACHE)/tools/.cargo-fuzz-$(CARGO_FUZZ_VERSION)
+PREVIOUS := $(CACHE)/previous
+PREVIOUS_RELEASE := $(shell cat tests/previous-release)
+PREVIOUS_STAMP := $(PREVIOUS)/.release-$(PREVIOUS_RELEASE)
 VALKEY_VENV := $(CACHE)/valkey-venv
 VALKEY_STAMP := $(VALKEY_VENV)/.valkey-$(VALKEY_VERSION)
 WASM_OPT := $(CACHE)/tools/node_modules/.bin/wasm-opt
@@ -149,8 +152,21 @@ e2e: setup wasm worker-module weir ## the modules as shipped, and tests on real 
 # Real processes and real faults, the long ones too, one after the other. Those that
 # need minutes are ignored elsewhere.
 .PHONY: test-cluster
-test-cluster: weir ## regions cut off, killed, replaced, upgraded: all of it
+test-cluster: setup wasm weir $(PREVIOUS_STAMP) ## regions cut off, killed, replaced, upgraded: all of it
 	$(TEST) --test 'cluster_*' -- --include-ignored --test-threads=1
+
+# The command and the module of the release before this one, for upgrades. Nothing of
+# the build is kept but the two.
+$(PREVIOUS_STAMP):
+	rm -rf $(PREVIOUS)/source && mkdir -p $(PREVIOUS)/source
+	git archive $(PREVIOUS_RELEASE) | tar -x -C $(PREVIOUS)/source
+	cd $(PREVIOUS)/source && CARGO_TARGET_DIR=build cargo build --locked -p aggregator
+	cd $(PREVIOUS)/source && CARGO_TARGET_DIR=build cargo build --locked -p edge-filter --lib \
+	  --features envoy --profile wasm --target $(WASM_TARGET)
+	cp $(PREVIOUS)/source/build/debug/weir $(PREVIOUS)/weir
+	$(WASM_OPT) -O3 $(PREVIOUS)/source/build/$(WASM_TARGET)/wasm/edge_filter.wasm -o $(PREVIOUS)/weir_envoy.wasm
+	rm -rf $(PREVIOUS)/source
+	touch $@
 
 # Coverage leads it; it takes a nightly compiler. The short run is in `make unit`.
 FUZZ ?= address import path rules settings wire

@@ -38,6 +38,25 @@ pub fn envoy_wasm() -> PathBuf {
     )
 }
 
+/// The `weir` of the release before this one, which `tests/previous-release` names:
+/// `WEIR_PREVIOUS_BIN`, or what `make test-cluster` built.
+#[must_use]
+pub fn previous_weir() -> PathBuf {
+    previous("WEIR_PREVIOUS_BIN", "weir")
+}
+
+/// The filter for Envoy of that release: `WEIR_PREVIOUS_WASM`, or what
+/// `make test-cluster` built.
+#[must_use]
+pub fn previous_envoy_wasm() -> PathBuf {
+    previous("WEIR_PREVIOUS_WASM", "weir_envoy.wasm")
+}
+
+fn previous(variable: &str, name: &str) -> PathBuf {
+    let path = workspace().join(".cache/previous").join(name);
+    found(variable, Some(path), "make test-cluster")
+}
+
 /// A filter that does nothing, the yardstick: `WEIR_NOOP_WASM`, or what
 /// `make wasm` made.
 #[must_use]

@@ -186,8 +186,14 @@ impl Envoy {
 /// The Weir filter as shipped, restricted to what it needs.
 #[must_use]
 pub fn weir_filter(config: &str) -> Filter {
+    filter_of(binaries::envoy_wasm(), config)
+}
+
+/// The same of another release: the module at this path.
+#[must_use]
+pub fn filter_of(module: PathBuf, config: &str) -> Filter {
     Filter::Wasm {
-        module: binaries::envoy_wasm(),
+        module,
         config: config.to_owned(),
         capabilities: shipped_capabilities(),
     }

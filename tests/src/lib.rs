@@ -19,6 +19,7 @@
 //! | `delay` | a region far away, one that fell silent, a network that loses and heals |
 //! | `light` | sources in threads of the test, and what they were acknowledged |
 //! | `site` | one region with such sources before it, and its books compared |
+//! | `cluster` | regions with such sources under a global aggregator |
 //! | `counting` | an allocator that counts |
 //! | `measure` | medians, and time spent, for the benches |
 //! | `warm` | a source whose every key is leased |
@@ -44,6 +45,7 @@
 
 pub mod aggregator;
 pub mod binaries;
+pub mod cluster;
 pub mod counting;
 pub mod delay;
 pub mod envoy;

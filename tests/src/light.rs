@@ -146,6 +146,11 @@ impl Light {
         lock(&self.shared.traffic).per_second = 0;
     }
 
+    /// Asks again, this often a second.
+    pub fn resume(&self, per_second: u32) {
+        lock(&self.shared.traffic).per_second = per_second;
+    }
+
     /// What came of it so far.
     #[must_use]
     pub fn sums(&self) -> Sums {

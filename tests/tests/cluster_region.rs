@@ -122,3 +122,15 @@ fn a_fresh_machine_without_the_data_has_all_that_it_acknowledged_itself() {
     }
     assert_eq!(site.books(), Some(since));
 }
+
+#[test]
+#[should_panic(expected = "left == right")]
+fn books_that_were_lost_are_found() {
+    let mut site = site(Duration::from_millis(1), &[]);
+    site.wait_for_more(300);
+    site.aggregator.kill();
+    std::fs::remove_dir_all(site.aggregator.data_dir()).expect("there is data");
+    site.aggregator.restart();
+    site.wait_for_more(100);
+    site.compare_books();
+}

@@ -135,10 +135,7 @@ impl Metrics {
                 "batches",
                 "Batches of counted hits from sources, by what became of them",
             ),
-            deltas: m.of(
-                "deltas",
-                "Counts that sources reported and that were counted",
-            ),
+            deltas: m.of("deltas", "Counts that sources reported, and that count"),
             hits: m.of(
                 "hits",
                 "Hits counted since the beginning, by rule; on record",
@@ -152,10 +149,7 @@ impl Metrics {
             checks: m.of("checks", "Requests decided here, by rule and verdict"),
             adds: Adds::of(&m.of("counter_adds", "Adds to counters, by what became of them")),
             responses: m.of("http_responses", "Answers sent, by status"),
-            rule_changes: m.of(
-                "rule_changes",
-                "Rules put in force, by where they came from",
-            ),
+            rule_changes: m.of("rule_changes", "Rules put in force, by their origin"),
             snapshot_age_seconds: m.of(
                 "snapshot_age_seconds",
                 "Time since the last whole snapshot was begun; NaN before the first",

@@ -88,12 +88,13 @@ pub fn run(config: Config, listening: impl FnOnce(SocketAddr)) -> Result<(), Ser
 }
 
 /// Reads what a service with this configuration reads before it listens: rules, tokens
-/// and certificates. An error is what would keep it from starting.
+/// and certificates, also for the way up. An error is what would keep it from starting.
 pub fn check(config: Config) -> Result<(), ServeError> {
     let from = config.rules_from;
     let rules = config.rules.clone().map(|path| RuleSource::new(path, from));
     rules.map(|mut file| file.load()).transpose()?;
     Door::open(&config)?;
+    config.upstream.as_ref().map(upstream::check).transpose()?;
     Ok(())
 }
 

@@ -50,6 +50,11 @@ pub enum UpstreamError {
     Client(#[from] ClientError),
 }
 
+/// Reads what the way there needs: the token and the certificates.
+pub(super) fn check(target: &UpstreamTarget) -> Result<(), UpstreamError> {
+    clients(target).map(drop)
+}
+
 /// Carries messages, whoever they are from.
 #[derive(Clone)]
 pub(super) struct Carrier(Arc<Way>);

@@ -192,6 +192,7 @@ fn prometheus_reads_the_files_that_are_there() {
     for name in [
         "prometheus/prometheus.yaml",
         "compose/one-region.prometheus.yaml",
+        "compose/three-regions.prometheus.yaml",
     ] {
         let read = yaml(name);
         for file in list(&read["rule_files"]) {

@@ -10,7 +10,7 @@ use weir_tests::binaries;
 use crate::files::{list, path, string, text, yaml};
 use crate::serve::{Mounted, checks, takes};
 
-const FILES: &[&str] = &["one-region.yaml"];
+const FILES: &[&str] = &["one-region.yaml", "three-regions.yaml"];
 
 /// Tokens as `tokens.sh` makes them.
 struct Secrets(TempDir);
@@ -119,7 +119,7 @@ fn the_service_takes_what_each_container_is_told() {
                     None => (to, text(&format!("compose/{from}"))),
                 })
                 .collect();
-            takes(&format!("{file}, {name}"), &arguments, &mounted);
+            takes(&format!("{file}, {name}"), &arguments, &mounted, &[]);
             taken += 1;
         }
     }

@@ -9,14 +9,21 @@ use weir_tests::http;
 use crate::files::{documents, list, string};
 use crate::serve::{Mounted, checks, takes};
 
-/// What each kind of region is told. Each goes with `weir.yaml`.
-const CONFIGURATIONS: &[&str] = &["kubernetes/config-one-region.yaml"];
+/// What each kind of region is told, and the manifest that it goes with.
+const CONFIGURATIONS: &[(&str, &str)] = &[
+    ("kubernetes/config-one-region.yaml", ONE),
+    ("kubernetes/config-global.yaml", ONE),
+    ("kubernetes/config-region.yaml", ONE),
+    ("kubernetes/config-shared-store.yaml", SEVERAL),
+];
 
-const SERVICE: &str = "kubernetes/weir.yaml";
+const ONE: &str = "kubernetes/weir.yaml";
+const SEVERAL: &str = "kubernetes/weir-shared-store.yaml";
 const ENVOY: &str = "kubernetes/envoy.yaml";
 
 fn all() -> Vec<(&'static str, Value)> {
-    let files = CONFIGURATIONS.iter().copied().chain([SERVICE, ENVOY]);
+    let told = CONFIGURATIONS.iter().map(|(told, _)| *told);
+    let files = told.chain([ONE, SEVERAL, ENVOY]);
     files
         .flat_map(|name| {
             documents(name)
@@ -32,6 +39,17 @@ fn find(file: &str, kind: &str, name: &str) -> Value {
         .into_iter()
         .find(|one| one["kind"] == kind && one["metadata"]["name"] == name);
     found.unwrap_or_else(|| panic!("deploy/{file} has no {kind} {name}"))
+}
+
+/// The aggregator's pod in a manifest.
+fn pod(manifest: &str) -> Value {
+    let workload = documents(manifest).into_iter().find(|one| {
+        ["StatefulSet", "Deployment"]
+            .iter()
+            .any(|kind| one["kind"] == *kind)
+    });
+    let workload = workload.unwrap_or_else(|| panic!("deploy/{manifest} runs nothing"));
+    workload["spec"]["template"]["spec"].clone()
 }
 
 /// The pods that a file describes.
@@ -99,18 +117,18 @@ fn what_a_container_mounts_is_there() {
             }
         }
     }
-    for file in CONFIGURATIONS {
+    for (file, manifest) in CONFIGURATIONS {
         let held = documents(file);
         assert!(held.iter().all(|one| kinds.contains(&string(&one["kind"]))));
-        for (kind, name) in sources() {
+        for (kind, name) in sources(manifest) {
             find(file, kind, &name);
         }
     }
 }
 
 /// The kinds and names of what the aggregator's pod has mounted.
-fn sources() -> Vec<(&'static str, String)> {
-    let pod = find(SERVICE, "StatefulSet", "weir")["spec"]["template"]["spec"].clone();
+fn sources(manifest: &str) -> Vec<(&'static str, String)> {
+    let pod = pod(manifest);
     let one = |volume: &Value| {
         let map = volume["configMap"]["name"]
             .as_str()
@@ -124,8 +142,8 @@ fn sources() -> Vec<(&'static str, String)> {
 }
 
 /// Every file that the aggregator's container sees with this configuration.
-fn mounted(file: &str) -> Mounted {
-    let pod = find(SERVICE, "StatefulSet", "weir")["spec"]["template"]["spec"].clone();
+fn mounted(file: &str, manifest: &str) -> Mounted {
+    let pod = pod(manifest);
     let mut files = BTreeMap::new();
     for mount in list(&pod["containers"][0]["volumeMounts"]) {
         let volume = list(&pod["volumes"]).find(|volume| volume["name"] == mount["name"]);
@@ -144,34 +162,51 @@ fn mounted(file: &str) -> Mounted {
     files
 }
 
+/// What a container's environment says with this configuration.
+fn environment(file: &str, container: &Value) -> Vec<(String, String)> {
+    let value = |variable: &Value| {
+        let from = &variable["valueFrom"];
+        if from["fieldRef"]["fieldPath"] == "status.podIP" {
+            return "10.0.0.7".to_owned();
+        }
+        let secret = &from["secretKeyRef"];
+        let held = find(file, "Secret", string(&secret["name"]));
+        string(&held["stringData"][string(&secret["key"])]).to_owned()
+    };
+    list(&container["env"])
+        .map(|variable| (string(&variable["name"]).to_owned(), value(variable)))
+        .collect()
+}
+
 #[test]
 fn the_service_takes_what_its_container_is_told() {
-    let pod = find(SERVICE, "StatefulSet", "weir")["spec"]["template"]["spec"].clone();
-    let arguments: Vec<String> = list(&pod["containers"][0]["args"])
-        .map(|argument| string(argument).to_owned())
-        .collect();
-    for file in CONFIGURATIONS {
-        let mounted = mounted(file);
-        takes(file, &arguments, &mounted);
-        for (path, content) in mounted
-            .iter()
-            .filter(|(path, _)| path.ends_with("/rules.yaml"))
-        {
-            checks(&format!("{file}, {path}"), content);
+    for (file, manifest) in CONFIGURATIONS {
+        let container = pod(manifest)["containers"][0].clone();
+        let environment = environment(file, &container);
+        let filled_in = |argument: &Value| {
+            let start = string(argument).to_owned();
+            environment.iter().fold(start, |text, (name, value)| {
+                text.replace(&format!("$({name})"), value)
+            })
+        };
+        let arguments: Vec<String> = list(&container["args"]).map(filled_in).collect();
+        let mounted = mounted(file, manifest);
+        takes(file, &arguments, &mounted, &environment);
+        for (path, content) in &mounted {
+            if path.ends_with("/rules.yaml") {
+                checks(&format!("{file}, {path}"), content);
+            }
         }
     }
 }
 
 #[test]
 fn a_pod_has_time_to_end_in_order() {
-    let pod = find(SERVICE, "StatefulSet", "weir")["spec"]["template"]["spec"].clone();
-    let grace = pod["terminationGracePeriodSeconds"]
-        .as_u64()
-        .expect("a number");
-    for file in CONFIGURATIONS {
-        let settings = mounted(file)
-            .remove("/etc/weir/weir.yaml")
-            .expect("settings");
+    for (file, manifest) in CONFIGURATIONS {
+        let grace = pod(manifest)["terminationGracePeriodSeconds"].as_u64();
+        let grace = grace.expect("a number");
+        let settings = mounted(file, manifest).remove("/etc/weir/weir.yaml");
+        let settings = settings.expect("settings");
         let ms = |name: &str| -> u64 {
             let line = settings.lines().find_map(|line| line.strip_prefix(name));
             line.and_then(|rest| rest.trim().parse().ok())
@@ -189,14 +224,18 @@ fn a_pod_has_time_to_end_in_order() {
 fn probes_ask_paths_that_are_open_to_those_without_a_token_on_ports_that_there_are() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
     let tokens = folder.path().join("tokens.yaml");
-    let held = &mounted(CONFIGURATIONS[0])["/etc/weir-tokens/tokens.yaml"];
+    let (file, manifest) = CONFIGURATIONS[0];
+    let held = &mounted(file, manifest)["/etc/weir-tokens/tokens.yaml"];
     std::fs::write(&tokens, held).expect("a file");
     let tokens = tokens.to_string_lossy().into_owned();
     let rules = "version: 1\ndomain: a\nrules: [{ name: a, limit: 1, window: 1m }]\n";
     let aggregator = Aggregator::start_with(rules, &["--token-file", &tokens]);
-    let pod = find(SERVICE, "StatefulSet", "weir")["spec"]["template"]["spec"].clone();
-    let container = &pod["containers"][0];
-    for probe in ["livenessProbe", "readinessProbe"] {
+    let probes = ["livenessProbe", "readinessProbe"];
+    let both = [ONE, SEVERAL]
+        .into_iter()
+        .flat_map(|of| probes.map(|probe| (of, probe)));
+    for (of, probe) in both {
+        let container = &pod(of)["containers"][0];
         let asks = &container[probe]["httpGet"];
         let named = list(&container["ports"]).any(|port| port["name"] == asks["port"]);
         assert!(named, "{probe} asks a port that is not there");

@@ -13,7 +13,12 @@ pub(crate) type Mounted = BTreeMap<String, String>;
 
 /// Runs `weir` with `--dry-run` on these files. Every path that is named for the
 /// container is one of a temporary folder here; so what is not mounted is not there.
-pub(crate) fn takes(what: &str, arguments: &[String], mounted: &Mounted) {
+pub(crate) fn takes(
+    what: &str,
+    arguments: &[String],
+    mounted: &Mounted,
+    environment: &[(String, String)],
+) {
     let folder = TempDir::new().expect("a temporary folder");
     let root = folder.path().to_string_lossy().into_owned();
     let here = |text: &str| text.replace("/etc/weir", &format!("{root}/etc/weir"));
@@ -26,6 +31,7 @@ pub(crate) fn takes(what: &str, arguments: &[String], mounted: &Mounted) {
         .args(arguments.iter().map(|argument| here(argument)))
         .arg("--dry-run")
         .env_clear()
+        .envs(environment.iter().cloned())
         .output()
         .expect("weir runs");
     let said = String::from_utf8_lossy(&output.stderr);
@@ -55,5 +61,6 @@ fn a_configuration_that_is_wrong_is_not_taken() {
         "a test",
         &arguments,
         &Mounted::from([(file, "lissten: 1\n".to_owned())]),
+        &[],
     );
 }

@@ -6,7 +6,10 @@
 use std::collections::{HashMap, HashSet};
 
 /// Metrics of which the greatest counts, not the sum.
-const GREATEST: [&str; 8] = [
+const GREATEST: [&str; 11] = [
+    "weir_build_info",
+    "weir_clock_ahead_seconds",
+    "weir_source_silence_seconds",
     "weir_rules_revision",
     "weir_sources",
     "weir_snapshot_age_seconds",

@@ -1,0 +1,100 @@
+//! A rolling upgrade under load, with the release before this one at one end and then
+//! at none. What sources were acknowledged is what the region holds.
+//!
+//! The release is the commit in `tests/previous-release`; `make test-cluster` builds it.
+#![allow(clippy::expect_used, reason = "a test that fails may panic")]
+
+use std::time::Duration;
+
+use weir_tests::aggregator::Aggregator;
+use weir_tests::binaries;
+use weir_tests::envoy::{Envoy, filter_of};
+use weir_tests::envoy_config::Setup;
+use weir_tests::http::get;
+use weir_tests::light::Traffic;
+use weir_tests::site::Site;
+use weir_tests::spray::{Spray, admitted};
+use weir_tests::wait::wait_until;
+
+/// One rule that is always exhausted, and one that never is; both as the release
+/// before this one reads them.
+const RULES: &str = "version: 1
+domain: api.example.com
+rules:
+  - { name: scarce, key: header.x-api-key, limit: 600, window: 1m }
+  - { name: ample, key: header.x-api-key, limit: 1000000, window: 1d }
+";
+
+/// A service of the release before this one.
+fn previous(rules: &str) -> Aggregator {
+    let mut aggregator = Aggregator::prepare(&["--snapshot-log-bytes", "20000"]);
+    aggregator.set_rules(rules);
+    aggregator.run_as(binaries::previous_weir());
+    aggregator.restart();
+    aggregator
+}
+
+#[test]
+#[ignore = "needs the release before this one: make test-cluster"]
+fn an_aggregator_that_is_upgraded_under_load_has_all_that_either_release_acknowledged() {
+    let traffic = Traffic {
+        keys: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        per_second: 40,
+    };
+    let mut site = Site::before(previous(RULES), Duration::from_millis(1), 6, &traffic);
+    site.wait_for_more(600);
+    site.aggregator.stop();
+    site.aggregator.run_as(binaries::weir());
+    site.aggregator.restart();
+    site.wait_for_more(600);
+    site.compare_books();
+}
+
+#[test]
+#[ignore = "needs the release before this one: make test-cluster"]
+fn envoys_that_are_replaced_after_the_aggregator_lose_no_hit_on_the_way() {
+    const RULE: &str = "version: 1\ndomain: api.example.com\nrules:\n  \
+        - { name: ample, key: header.x-api-key, limit: 1000000, window: 1d, hold: 1s }\n";
+    let mut aggregator = previous(RULE);
+    let address = aggregator.address();
+    let envoy = |module| {
+        let mut setup = Setup::new(filter_of(module, "")).workers(2);
+        setup.aggregator = Some(address);
+        let envoy = Envoy::start(setup);
+        // One VM a worker, and the main one.
+        wait_until("every VM runs the rules", || {
+            let line = "rules in force: 1, revision 1";
+            envoy.log().matches(line).count() >= 3
+        });
+        envoy
+    };
+    let (mut old, new) = (
+        envoy(binaries::previous_envoy_wasm()),
+        envoy(binaries::envoy_wasm()),
+    );
+    let addresses = vec![old.address(), new.address()];
+    let spray = Spray::start(addresses, 8, 200, get("/", &[("x-api-key", "one")]));
+    let more = |what: &str| {
+        let enough = admitted(&spray.answers_since(0)) + 300;
+        wait_until(what, || admitted(&spray.answers_since(0)) >= enough);
+    };
+    more("both releases admit before an old aggregator");
+    aggregator.stop();
+    aggregator.run_as(binaries::weir());
+    aggregator.restart();
+    more("both releases admit before a new aggregator");
+    spray.move_to(1);
+    more("all go to the new filter");
+    old.process().terminate();
+    more("the new filter admits by itself");
+    let admitted = admitted(&spray.stop());
+    let hits = || {
+        let metrics = aggregator.metrics();
+        metrics.map_or(0, |metrics| {
+            metrics.by("weir_hits_total", "rule").values().sum::<u64>()
+        })
+    };
+    wait_until("every admitted request is in the books", || {
+        hits() == admitted
+    });
+}
