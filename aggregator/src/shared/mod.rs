@@ -169,8 +169,14 @@ pub trait Engine: Send {
     /// Begins a snapshot: forgets one that was not published.
     fn begin_snapshot(&mut self, group: u32, fence: &Fence) -> Result<(), EngineError>;
 
-    /// Adds a chunk to the snapshot that was begun.
-    fn put_snapshot(&mut self, group: u32, fence: &Fence, chunk: &[u8]) -> Result<(), EngineError>;
+    /// Adds a chunk to the snapshot that was begun, at this place, from 0.
+    fn put_snapshot(
+        &mut self,
+        group: u32,
+        fence: &Fence,
+        place: u64,
+        chunk: &[u8],
+    ) -> Result<(), EngineError>;
 
     /// Puts the snapshot called `name` in place of the one before, and of the log's first
     /// `entries` since the group began. To be sent again after a transient error.

@@ -7,7 +7,10 @@ use axum::{
 };
 use serde_json::{Map, Value};
 
-use super::{members::Elsewhere, openapi};
+use super::{
+    members::{Apart, Elsewhere},
+    openapi,
+};
 use crate::serve::task::Refusal;
 
 /// Where our own types of problem are named.
@@ -27,6 +30,8 @@ pub(super) struct Problem {
     members: Map<String, Value>,
     /// The group of partitions that is not here, if that is why.
     elsewhere: Option<u32>,
+    /// The groups that have to decide it, if it is for several.
+    apart: Vec<u32>,
 }
 
 impl Problem {
@@ -44,6 +49,7 @@ impl Problem {
             retry_after_s: None,
             members: Map::new(),
             elsewhere: None,
+            apart: Vec::new(),
         }
     }
 
@@ -147,10 +153,10 @@ impl From<Refusal> for Problem {
             }
             Refusal::Unready(_) | Refusal::Kept(_) | Refusal::Moved => Self::unready(detail),
             Refusal::Elsewhere { group } => Self::unready(detail).elsewhere(group),
-            Refusal::Apart(_) => {
-                let title = "This is kept in different places";
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "apart", title, detail)
-            }
+            Refusal::Apart { groups } => Self {
+                apart: groups,
+                ..Self::unready(detail)
+            },
             Refusal::Sync(error) => Self::from_sync(&error, detail),
             Refusal::RulesMoved { revision } => Self::rules_moved(revision, detail),
             Refusal::UnknownRule { known, .. } => {
@@ -176,9 +182,13 @@ impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, retry_after_s) = (self.status, self.retry_after_s);
         let elsewhere = self.elsewhere.map(Elsewhere);
+        let apart = (!self.apart.is_empty()).then(|| Apart(self.apart.clone()));
         let kind = HeaderValue::from_static("application/problem+json");
         let mut response = (status, self.into_body().to_string()).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        if let Some(apart) = apart {
+            response.extensions_mut().insert(apart);
+        }
         if let Some(elsewhere) = elsewhere {
             response.extensions_mut().insert(elsewhere);
         }

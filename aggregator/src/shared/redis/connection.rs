@@ -19,6 +19,19 @@ const FORMAT: u32 = 1;
 
 pub(super) struct Connection(redis::Connection);
 
+/// Why a connection did not do.
+pub(super) struct Broken {
+    /// Whether that was seen without waiting.
+    pub(super) at_once: bool,
+    why: String,
+}
+
+impl Broken {
+    pub(super) fn into_error(self) -> EngineError {
+        EngineError::Away(self.why)
+    }
+}
+
 impl Connection {
     /// Connects to the first address that is primary. `format` is the key that says how
     /// the store is laid out.
@@ -113,7 +126,18 @@ impl Connection {
         &mut self,
         pipeline: &redis::Pipeline,
     ) -> Result<T, EngineError> {
+        self.try_ask(pipeline).map_err(Broken::into_error)
+    }
+
+    /// The same, to one who would try again.
+    pub(super) fn try_ask<T: FromRedisValue>(
+        &mut self,
+        pipeline: &redis::Pipeline,
+    ) -> Result<T, Broken> {
         let answer = pipeline.query(&mut self.0);
-        answer.map_err(|error| EngineError::Away(error.to_string()))
+        answer.map_err(|error| Broken {
+            at_once: !error.is_timeout(),
+            why: error.to_string(),
+        })
     }
 }
