@@ -125,6 +125,7 @@ fn what_a_replica_was_waited_for_with_survives_the_end_of_its_primary() {
             a_while(&mut random, 1_500);
             // What is written from here on is on the primary alone.
             replica.signal("-STOP");
+            primary.call(&["CLIENT", "KILL", "TYPE", "replica"]).unwrap();
             a_while(&mut random, 500);
             primary.kill();
             replica.signal("-CONT");
