@@ -123,12 +123,34 @@ weir:
 unit: weir ## tests that need no Envoy
 	$(TEST) --lib --bins
 	$(TEST) --doc
-	$(TEST) --test count_vectors --test consistency --test bounded --test exactly_once \
-	  --test responses --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents --test short
+	$(TEST) \
+	  --test allocations \
+	  --test bounded \
+	  --test cases \
+	  --test consistency \
+	  --test count_vectors \
+	  --test counters \
+	  --test deployments \
+	  --test documents \
+	  --test exactly_once \
+	  --test never_over \
+	  --test penalty \
+	  --test regions \
+	  --test responses \
+	  --test rules_change \
+	  --test sending \
+	  --test service \
+	  --test short
 
 .PHONY: e2e
 e2e: setup wasm worker-module weir ## the modules as shipped, and tests on real Envoys and workerd
-	$(TEST) --test 'envoy_*' --test 'worker_*'
+	$(TEST) --test 'envoy_*' --test 'worker_*' --test 'cluster_*'
+
+# Real processes and real faults, the long ones too, one after the other. Those that
+# need minutes are ignored elsewhere.
+.PHONY: test-cluster
+test-cluster: weir ## regions cut off, killed, replaced, upgraded: all of it
+	$(TEST) --test 'cluster_*' -- --include-ignored --test-threads=1
 
 # Coverage leads it; it takes a nightly compiler. The short run is in `make unit`.
 FUZZ ?= address import path rules settings wire

@@ -10,6 +10,7 @@ extern crate alloc;
 
 pub mod address;
 pub mod answer;
+mod borrow;
 pub mod bound;
 mod cold;
 pub mod count;

@@ -65,17 +65,25 @@ impl Quota {
     /// How often its keys have to be reported, so that what is not in the books yet
     /// is a small part of what flows back meanwhile. In a fixed window nothing does.
     pub const fn report_interval(&self) -> Option<Micros> {
-        let refill = match self.algorithm {
-            Algorithm::FixedWindow => return None,
-            Algorithm::SlidingWindow => self.window.longest(),
+        match self.algorithm {
+            Algorithm::FixedWindow => None,
+            Algorithm::SlidingWindow | Algorithm::TokenBucket => Some(self.part_of_refill()),
+        }
+    }
+
+    /// The same of a limit that is shared over regions, where a window's limit is lent as
+    /// it comes in.
+    pub(crate) const fn part_of_refill(&self) -> Micros {
+        let part = self.refill().get() / REPORTS_PER_REFILL;
+        Micros::new(if part < REPORT_MIN { REPORT_MIN } else { part })
+    }
+
+    /// The time in which the whole capacity is there again.
+    pub(crate) const fn refill(&self) -> Micros {
+        match self.algorithm {
+            Algorithm::FixedWindow | Algorithm::SlidingWindow => self.window.longest(),
             Algorithm::TokenBucket => self.memory(),
-        };
-        let part = refill.get() / REPORTS_PER_REFILL;
-        Some(Micros::new(if part < REPORT_MIN {
-            REPORT_MIN
-        } else {
-            part
-        }))
+        }
     }
 
     /// How long a count stays of any use after its last hit: once this much

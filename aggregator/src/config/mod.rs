@@ -9,14 +9,18 @@ use std::{
     time::Duration,
 };
 
+mod drain;
 mod settings;
 mod shared;
 mod tls_files;
 pub(crate) mod token_file;
+mod upstream;
 pub(crate) mod yaml;
 
+pub use drain::Drain;
 pub use settings::{DurabilityName, LogFormat, RulesFrom, Settings};
 pub use tls_files::TlsFiles;
+pub use upstream::UpstreamTarget;
 
 use limiter::{counter::TenantLimits, time::Micros};
 
@@ -43,10 +47,14 @@ pub struct Config {
     pub rules_from: RulesFrom,
     /// What this region is called.
     pub region: String,
+    /// The aggregator that adds up regions, if this is one.
+    pub upstream: Option<UpstreamTarget>,
     /// What an acknowledged hit survives.
     pub durability: Durability,
     /// What one client, or all together, may use.
     pub limits: Limits,
+    /// How it ends.
+    pub drain: Drain,
     /// What one tenant may keep in counters.
     pub tenant: TenantLimits,
     /// Keys of rules that are counted at once.
@@ -138,6 +146,15 @@ pub enum ConfigError {
         /// Why.
         why: &'static str,
     },
+    /// Where the aggregator above is does not say so.
+    #[error(
+        "upstream is {url:?}; it is where the aggregator above is, as in http://10.0.0.7:8080, or \
+         several of those, separated by commas"
+    )]
+    Upstream {
+        /// What it says.
+        url: String,
+    },
     /// Where others reach this one does not say so.
     #[error("advertise is {url:?}; {right}")]
     Advertise {
@@ -176,6 +193,7 @@ impl TryFrom<Settings> for Config {
         let tenant = tenant_limits(&settings)?;
         let idempotency_lifetime = idempotency_lifetime(&settings)?;
         let rules_from = rules_from(&settings)?;
+        let drain = Drain::of(&settings)?;
         let listen = settings
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
@@ -183,6 +201,7 @@ impl TryFrom<Settings> for Config {
             return Err(ConfigError::Exposed { listen });
         }
         let tls = TlsFiles::of(&settings)?;
+        let upstream = UpstreamTarget::of(&settings)?;
         shared::check(&settings, listen)?;
         let snapshot_log_bytes = settings.snapshot_log_bytes.unwrap_or(256 * u64::from(MIB));
         in_range("snapshot_log_bytes", snapshot_log_bytes, 4096, 1 << 40)?;
@@ -198,6 +217,7 @@ impl TryFrom<Settings> for Config {
             rules: settings.rules,
             rules_from,
             region: settings.region.unwrap_or_else(|| "local".into()),
+            upstream,
             durability: match settings.durability {
                 Some(DurabilityName::Written) => Durability::Written,
                 Some(DurabilityName::Fsynced) | None => Durability::Fsynced,
@@ -206,6 +226,7 @@ impl TryFrom<Settings> for Config {
             keys_max,
             idempotency_lifetime,
             limits,
+            drain,
             snapshot_log_bytes,
             log_format: settings.log_format.unwrap_or_default(),
             log: settings.log.unwrap_or_else(|| "info".into()),

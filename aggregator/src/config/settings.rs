@@ -60,6 +60,27 @@ pub struct Settings {
     #[arg(long, value_name = "NAME")]
     pub region: Option<String>,
 
+    /// Where the aggregator is that adds up regions: rules come from there, and those of scope
+    /// global hold over all of its regions. Several, separated by commas, are tried in turn
+    #[arg(long, value_name = "URL")]
+    pub upstream: Option<String>,
+
+    /// The file with the token to show it; read again whenever it is refused
+    #[arg(long, value_name = "FILE")]
+    pub upstream_token_file: Option<PathBuf>,
+
+    /// The authority (PEM) that signed its certificate
+    #[arg(long, value_name = "FILE")]
+    pub upstream_ca: Option<PathBuf>,
+
+    /// The certificate (PEM, with its chain) to show it, if it asks for one
+    #[arg(long, value_name = "FILE")]
+    pub upstream_cert: Option<PathBuf>,
+
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub upstream_key: Option<PathBuf>,
+
     /// What an acknowledged hit survives [default: fsynced]
     #[arg(long, value_enum)]
     pub durability: Option<DurabilityName>,
@@ -116,6 +137,15 @@ pub struct Settings {
     /// How long a request may take before it is answered 503 [default: 10000]
     #[arg(long, value_name = "MS")]
     pub request_timeout_ms: Option<u32>,
+
+    /// How long requests are still taken after a signal to stop, while /readyz says no, so that
+    /// load balancers notice [default: 0]
+    #[arg(long, value_name = "MS")]
+    pub drain_delay_ms: Option<u32>,
+
+    /// How long connections may take to finish after that [default: 10000]
+    #[arg(long, value_name = "MS")]
+    pub drain_timeout_ms: Option<u32>,
 
     /// Log bytes after which a snapshot is taken [default: 268435456]
     #[arg(long, value_name = "BYTES")]
@@ -181,6 +211,11 @@ impl Settings {
             advertise: self.advertise.or(below.advertise),
             rules_from: self.rules_from.or(below.rules_from),
             region: self.region.or(below.region),
+            upstream: self.upstream.or(below.upstream),
+            upstream_token_file: self.upstream_token_file.or(below.upstream_token_file),
+            upstream_ca: self.upstream_ca.or(below.upstream_ca),
+            upstream_cert: self.upstream_cert.or(below.upstream_cert),
+            upstream_key: self.upstream_key.or(below.upstream_key),
             durability: self.durability.or(below.durability),
             queue_requests_max: self.queue_requests_max.or(below.queue_requests_max),
             queue_bytes_max: self.queue_bytes_max.or(below.queue_bytes_max),
@@ -201,6 +236,8 @@ impl Settings {
                 .tenant_requests_per_second_max
                 .or(below.tenant_requests_per_second_max),
             request_timeout_ms: self.request_timeout_ms.or(below.request_timeout_ms),
+            drain_delay_ms: self.drain_delay_ms.or(below.drain_delay_ms),
+            drain_timeout_ms: self.drain_timeout_ms.or(below.drain_timeout_ms),
             snapshot_log_bytes: self.snapshot_log_bytes.or(below.snapshot_log_bytes),
             log_format: self.log_format.or(below.log_format),
             log_keys: self.log_keys.or(below.log_keys),

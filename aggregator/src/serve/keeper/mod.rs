@@ -29,7 +29,7 @@ use super::{
     clock::SystemClock,
     health::{Health, HealthBoard},
     metrics::Metrics,
-    task::{Groups, Kept, Place, Setup, TaskError},
+    task::{Groups, Kept, Place, Setup, Shown, TaskError},
 };
 use crate::{
     chain::chain,
@@ -55,8 +55,7 @@ pub(super) struct Keeper {
     /// Groups that could not be taken over, and until when they are left alone.
     shunned: BTreeMap<u32, Timestamp>,
     config: Config,
-    metrics: Arc<Metrics>,
-    health: Arc<HealthBoard>,
+    shown: Shown,
     joined: bool,
     /// Set once it is to hand over everything.
     leaving: Option<Timestamp>,
@@ -105,8 +104,7 @@ impl Keeper {
         url: String,
         groups: &Arc<Groups>,
         config: &Config,
-        metrics: &Arc<Metrics>,
-        health: &Arc<HealthBoard>,
+        shown: Shown,
     ) -> io::Result<Self> {
         let id = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         let id = format!("{id:016x}");
@@ -118,8 +116,7 @@ impl Keeper {
             held: BTreeMap::new(),
             shunned: BTreeMap::new(),
             config: config.clone(),
-            metrics: Arc::clone(metrics),
-            health: Arc::clone(health),
+            shown,
             joined: false,
             leaving: None,
         })
@@ -185,17 +182,17 @@ impl Keeper {
             Err(error) => self.away(&error),
         }
         let owned = i64::try_from(self.held.len()).unwrap_or(i64::MAX);
-        self.metrics.cluster.groups_owned.set(owned);
+        self.shown.metrics.cluster.groups_owned.set(owned);
     }
 
     fn away(&mut self, error: &EngineError) {
-        self.metrics.cluster.store_failures.inc();
+        self.shown.metrics.cluster.store_failures.inc();
         let why = chain(error);
         let away = Health::Away(why.clone());
-        if !matches!(self.health.read(), Health::Away(_)) {
+        if !matches!(self.shown.health.read(), Health::Away(_)) {
             tracing::error!(error = why, "the shared store cannot be reached");
         }
-        self.health.set(away);
+        self.shown.health.set(away);
     }
 
     /// Acts on what the store says.
@@ -263,8 +260,11 @@ impl Keeper {
         let setup = Setup {
             place: Place::Shared(Link::new(engine, group, fence.clone()), claim),
             clock: Box::new(SystemClock::start()),
-            metrics: Arc::new(Metrics::new(&self.config.region)),
-            health: Arc::new(HealthBoard::new()),
+            shown: Shown {
+                metrics: Arc::new(Metrics::new(&self.config.region)),
+                health: Arc::new(HealthBoard::new()),
+                carrier: self.shown.carrier.clone(),
+            },
         };
         match self.groups.take(group, setup, &self.config) {
             Ok(kept) => {
@@ -299,7 +299,7 @@ impl Keeper {
             why,
             "lost partitions; what was not written is dropped"
         );
-        self.metrics.cluster.fence_losses.inc();
+        self.shown.metrics.cluster.fence_losses.inc();
         self.groups.let_go(group);
         held.kept.abandon();
     }
@@ -388,7 +388,7 @@ impl Keeper {
     fn report(&mut self, view: &View) {
         self.joined |= view.owners.iter().all(Option::is_some);
         let rules_revision = self.groups.rules().revision;
-        self.health.set(match (self.leaving, self.joined) {
+        self.shown.health.set(match (self.leaving, self.joined) {
             (Some(_), _) => Health::Leaving,
             (None, true) => Health::Serving { rules_revision },
             (None, false) => Health::Joining,

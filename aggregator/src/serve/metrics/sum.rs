@@ -6,11 +6,15 @@
 use std::collections::HashMap;
 
 /// Metrics of which the greatest counts, not the sum.
-const GREATEST: [&str; 4] = [
+const GREATEST: [&str; 8] = [
     "weir_rules_revision",
     "weir_sources",
     "weir_snapshot_age_seconds",
     "weir_log_position",
+    "weir_upstream_reachable",
+    "weir_upstream_last_answer_age_seconds",
+    "weir_upstream_round_trip_seconds",
+    "weir_upstream_clock_ahead_seconds",
 ];
 
 /// What stands under one name, in the order it came.

@@ -152,7 +152,7 @@ impl Groups {
         setup: Setup,
         config: &Config,
     ) -> std::io::Result<Kept> {
-        let metrics = Arc::clone(&setup.metrics);
+        let metrics = Arc::clone(&setup.shown.metrics);
         let (events, ended): Started = start_one(setup, config)?;
         let rules = self.rules();
         if rules.revision > 0 {

@@ -115,7 +115,7 @@ impl LedgerHandle {
         permit: Permit,
     ) -> Result<SyncReply, Refusal> {
         self.ask(group, |answer| {
-            Event::Request(Request::Sync(message, answer), permit)
+            Event::Request(Request::Sync(message, answer), permit.queued())
         })
         .await
     }
@@ -128,7 +128,7 @@ impl LedgerHandle {
     ) -> Result<Checked, Refusal> {
         let group = self.group_of_check(&check)?;
         self.ask(group, |answer| {
-            Event::Request(Request::Check(check, answer), permit)
+            Event::Request(Request::Check(check, answer), permit.queued())
         })
         .await
     }
@@ -198,7 +198,7 @@ impl LedgerHandle {
         permit: Permit,
     ) -> Result<T, Refusal> {
         self.ask(group, |answer| {
-            Event::Request(Request::Counter(request(answer)), permit)
+            Event::Request(Request::Counter(request(answer)), permit.queued())
         })
         .await
     }
@@ -263,9 +263,24 @@ impl LedgerHandle {
         self.health.read()
     }
 
+    /// Why requests should go elsewhere; none if they should come.
+    pub(in crate::serve) fn obstacle(&self) -> Option<String> {
+        self.health.obstacle()
+    }
+
+    /// Whether the service is about to stop.
+    pub(in crate::serve) fn is_draining(&self) -> bool {
+        self.health.is_draining()
+    }
+
     /// Requests under way.
     pub(in crate::serve) fn depth(&self) -> usize {
         self.admission.depth()
+    }
+
+    /// Has the aggregator above asked for its rules at once.
+    pub(in crate::serve) fn ask_upstream(&self) {
+        self.to.tell(|| Event::AskUpstream);
     }
 
     /// Ends every watch: nothing else would, as long as its reader stays.

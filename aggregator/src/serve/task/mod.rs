@@ -38,6 +38,7 @@ mod rules;
 mod snapshot;
 mod start;
 mod threads;
+mod upward;
 mod waiting;
 mod watches;
 mod work;
@@ -49,7 +50,7 @@ pub(super) use groups::{Groups, Kept, Whereabouts};
 pub(super) use handle::LedgerHandle;
 pub(super) use rule_book::{Origin, Revision};
 pub(super) use rules::{RuleChange, RulesOnRecord};
-pub(super) use start::{Place, Setup, of_groups, start};
+pub(super) use start::{Place, Setup, Shown, of_groups, start};
 pub(super) use work::{Check, Checked, Refusal};
 
 use self::{
@@ -59,6 +60,7 @@ use self::{
     chores::Sweeps,
     commit::Commits,
     snapshot::Snapshots,
+    upward::Upward,
     waiting::Waiting,
     watches::Watches,
     work::{Event, Request},
@@ -85,6 +87,11 @@ pub enum TaskError {
     /// rested on it was answered.
     #[error("the log did not take a record; start again to recover it")]
     Append(#[from] AppendError),
+    /// The disk was full when the service was to stop.
+    #[error(
+        "the disk takes nothing, so what waited to be written is given up; nobody was told that it counts"
+    )]
+    NoRoom,
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[from] std::io::Error),
@@ -109,8 +116,11 @@ struct Task {
     commits: Commits,
     ahead: Ahead,
     snapshots: Snapshots,
+    upward: Option<Upward>,
     sweeps: Sweeps,
     stopping: bool,
+    /// How long a request waits for its answer.
+    patience_max: Duration,
     metrics: Arc<Metrics>,
     health: Arc<HealthBoard>,
 }
@@ -128,9 +138,10 @@ impl Task {
                 self.take(event)?;
             }
             self.apply_queue()?;
+            self.report_upward()?;
             self.start_commit()?;
             self.do_chores();
-            if self.stopping && self.is_done() {
+            if self.stopping && self.has_said_all() && self.is_done() {
                 return self.close();
             }
         }
@@ -147,12 +158,17 @@ impl Task {
                 // Whoever asked may have gone away.
                 let _ = done.send(());
             }
+            Event::Upstream(id, answer) => self.heard_upward(id, answer)?,
+            Event::AskUpstream => self.books.ledger.flush_upstream_now(),
             Event::Committed(finished) => self.committed(finished)?,
             Event::Snapshot(progress) => self.snapshot_came_on(progress),
             Event::Abandon => return Err(TaskError::Abandoned),
             Event::Gone(thread) => return Err(TaskError::Gone(thread)),
             Event::EndWatches => self.watches.close(),
-            Event::Stop => self.stopping = true,
+            Event::Stop => {
+                self.stopping = true;
+                self.begin_last_words();
+            }
         }
         Ok(())
     }
@@ -162,6 +178,7 @@ impl Task {
         let uptime = self.clock.uptime();
         let retry = self.commits.retry_at();
         let next = retry.map_or(self.sweeps.due(), |at| at.min(self.sweeps.due()));
+        let next = self.upward_due().map_or(next, |at| at.min(next));
         next.saturating_sub(uptime)
     }
 
@@ -175,7 +192,7 @@ impl Task {
 
     fn close(self) -> Result<(), TaskError> {
         if self.commits.is_out_of_room() {
-            return Ok(());
+            return Err(TaskError::NoRoom);
         }
         drop(self.snapshots);
         self.log.close()?;

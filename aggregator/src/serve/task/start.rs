@@ -13,12 +13,12 @@ use tokio::sync::oneshot;
 
 use super::{
     Groups, LedgerHandle, Task, TaskError, admission::Admission, book_log::BookLog, books::Books,
-    check::Ahead, chores::Sweeps, commit::Commits, handle::To, snapshot::Snapshots,
+    check::Ahead, chores::Sweeps, commit::Commits, handle::To, snapshot::Snapshots, upward::Upward,
     waiting::Waiting, watches::Watches, work::Event,
 };
 use crate::{
     config::Config,
-    serve::{clock::Clock, health::HealthBoard, metrics::Metrics},
+    serve::{clock::Clock, health::HealthBoard, metrics::Metrics, upstream::Carrier},
     shared::{Claim, GROUPS, Link, SharedLog, group_of},
     store::{Disk, Durability, Log, Options, Position, Report},
 };
@@ -27,8 +27,16 @@ use crate::{
 pub(in crate::serve) struct Setup {
     pub(in crate::serve) place: Place,
     pub(in crate::serve) clock: Box<dyn Clock>,
+    pub(in crate::serve) shown: Shown,
+}
+
+/// Where it shows how it is, and to whom it speaks.
+#[derive(Clone)]
+pub(in crate::serve) struct Shown {
     pub(in crate::serve) metrics: Arc<Metrics>,
     pub(in crate::serve) health: Arc<HealthBoard>,
+    /// The way to the aggregator above, if there is one.
+    pub(in crate::serve) carrier: Option<Carrier>,
 }
 
 /// Where the books are kept.
@@ -47,6 +55,8 @@ struct Choices {
     tenant: TenantLimits,
     keys_max: u64,
     idempotency_lifetime: Micros,
+    request_timeout: Duration,
+    region: String,
 }
 
 /// Starts the task. What comes back last tells how it ended.
@@ -54,7 +64,7 @@ pub(in crate::serve) fn start(
     setup: Setup,
     config: &Config,
 ) -> std::io::Result<(LedgerHandle, oneshot::Receiver<Result<(), TaskError>>)> {
-    let health = Arc::clone(&setup.health);
+    let health = Arc::clone(&setup.shown.health);
     let (events, end) = start_one(setup, config)?;
     let handle = LedgerHandle {
         to: To::All(events),
@@ -104,6 +114,8 @@ pub(super) fn start_one(setup: Setup, config: &Config) -> std::io::Result<Starte
         },
         keys_max: config.keys_max,
         idempotency_lifetime: config.idempotency_lifetime,
+        request_timeout: config.limits.request_timeout,
+        region: config.region.clone(),
     };
     let (ended, end) = oneshot::channel();
     thread::Builder::new()
@@ -132,7 +144,11 @@ fn open(
     if let Some(report) = &opened.report {
         describe(report, setup.clock.uptime());
     }
-    let task = Task {
+    let upward = setup
+        .shown
+        .carrier
+        .map(|carrier| Upward::new(carrier, &events));
+    let mut task = Task {
         books,
         log: opened.log,
         clock: setup.clock,
@@ -150,10 +166,15 @@ fn open(
             opened.partitions,
         ),
         sweeps: Sweeps::default(),
+        upward: None,
         stopping: false,
-        metrics: setup.metrics,
-        health: setup.health,
+        patience_max: choices.request_timeout,
+        metrics: setup.shown.metrics,
+        health: setup.shown.health,
     };
+    if let Some(upward) = upward {
+        task.join(&choices.region, upward)?;
+    }
     task.report_serving();
     Ok(task)
 }

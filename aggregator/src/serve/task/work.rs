@@ -37,6 +37,10 @@ pub(super) enum Event {
     ReadRules(Answer<RulesOnRecord>),
     /// Gauges are to be brought up to date.
     Observe(oneshot::Sender<()>),
+    /// The answer of the aggregator above to this message, or why there is none.
+    Upstream(u64, Result<Vec<u8>, String>),
+    /// The aggregator above has other rules, perhaps: it is to be asked at once.
+    AskUpstream,
     /// A commit has run.
     Committed(Finished),
     /// A snapshot has come further.
