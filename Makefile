@@ -149,7 +149,7 @@ e2e: setup wasm worker-module weir ## the modules as shipped, and tests on real 
 # Real processes and real faults, the long ones too, one after the other. Those that
 # need minutes are ignored elsewhere.
 .PHONY: test-cluster
-test-cluster: weir ## regions cut off, killed, replaced, upgraded: all of it
+test-cluster: weir $(VALKEY_STAMP) ## regions cut off, killed, replaced, upgraded: all of it
 	$(TEST) --test 'cluster_*' -- --include-ignored --test-threads=1
 
 # Coverage leads it; it takes a nightly compiler. The short run is in `make unit`.

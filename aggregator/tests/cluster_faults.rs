@@ -39,7 +39,7 @@ fn a_while(random: &mut Random, millis: u64) {
 fn assert_held(cluster: &Cluster, books: &Books) {
     cluster.settle();
     let acked = books.values().sum::<u64>();
-    assert!(acked > 500, "too little happened: {acked}");
+    assert!(acked > 200, "too little happened: {acked}");
     assert_books(cluster, books);
 }
 
@@ -125,7 +125,9 @@ fn what_a_replica_was_waited_for_with_survives_the_end_of_its_primary() {
             a_while(&mut random, 1_500);
             // What is written from here on is on the primary alone.
             replica.signal("-STOP");
-            primary.call(&["CLIENT", "KILL", "TYPE", "replica"]).unwrap();
+            primary
+                .call(&["CLIENT", "KILL", "TYPE", "replica"])
+                .unwrap();
             a_while(&mut random, 500);
             primary.kill();
             replica.signal("-CONT");

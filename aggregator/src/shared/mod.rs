@@ -12,7 +12,8 @@
 //!   changes nothing once another has claimed.
 //! - An append names the record it follows. One that was sent twice, because its
 //!   answer was lost, is on record once; one that does not follow is refused.
-//! - Each of these is one script on the engine: whole or not at all, in one round trip.
+//! - Each of these is one script or function of the engine's: whole or not at all, in one
+//!   round trip.
 //! - A lease is measured by the engine's clock. What an owner believes of it, by its
 //!   own, begins before it asked.
 
@@ -21,6 +22,7 @@ use core::time::Duration;
 mod entry;
 mod link;
 mod log;
+mod postgres;
 mod redis;
 mod snapshot;
 mod url;
@@ -197,5 +199,8 @@ pub trait Engine: Send {
 
 /// The engine that a URL names, for one region. It connects once it is needed.
 pub fn open(url: &StoreUrl, region: &str) -> Box<dyn Engine> {
-    Box::new(redis::Redis::new(url, region))
+    match url.kind {
+        url::Kind::Redis => Box::new(redis::Redis::new(url, region)),
+        url::Kind::Postgres => Box::new(postgres::Postgres::new(url, region)),
+    }
 }

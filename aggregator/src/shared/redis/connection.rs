@@ -41,7 +41,7 @@ impl Connection {
         format: &str,
     ) -> Result<Self, EngineError> {
         let mut reasons = Vec::new();
-        for (host, port) in &url.hosts {
+        for (host, port) in &url.place.hosts {
             match Self::to(url, host, *port) {
                 Ok(mut connection) => {
                     connection.set_up(scripts, format)?;
@@ -65,12 +65,12 @@ impl Connection {
             false => ConnectionAddr::Tcp(host, port),
         };
         let mut who = RedisConnectionInfo::default()
-            .set_db(url.db.into())
+            .set_db(url.place.database.parse().unwrap_or(0))
             .set_skip_set_lib_name();
-        if let Some(user) = &url.user {
+        if let Some(user) = &url.place.user {
             who = who.set_username(user);
         }
-        if let Some(password) = &url.password {
+        if let Some(password) = &url.place.password {
             who = who.set_password(password);
         }
         let connected = address

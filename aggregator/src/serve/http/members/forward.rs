@@ -21,13 +21,20 @@ use super::{
     was_forwarded,
 };
 
-/// What a handler says of a request that belongs to a group that is not here.
-#[derive(Clone, Copy)]
-pub(in crate::serve::http) struct Elsewhere(pub(in crate::serve::http) u32);
+/// What a handler says of a request that it cannot answer.
+#[derive(Clone, Debug)]
+pub(in crate::serve::http) enum Belongs {
+    /// To a group that is not here.
+    Elsewhere(u32),
+    /// To several groups, which have to decide it together.
+    Apart(Vec<u32>),
+}
 
-/// What a handler says of a request that is to be decided by several groups.
-#[derive(Clone)]
-pub(in crate::serve::http) struct Apart(pub(in crate::serve::http) Vec<u32>);
+impl Belongs {
+    fn of(response: &Response) -> Option<&Self> {
+        response.extensions().get()
+    }
+}
 
 /// Lets a request through; and if it turns out to be another member's, sends it on.
 pub(in crate::serve::http) async fn forward(
@@ -64,8 +71,9 @@ pub(in crate::serve::http) async fn forward(
 
 /// Says in a header what only this member knows of an answer.
 fn marked(mut response: Response) -> Response {
-    if let Some(Elsewhere(group)) = response.extensions().get::<Elsewhere>().copied() {
-        response.headers_mut().insert(ELSEWHERE, group.into());
+    if let Some(Belongs::Elsewhere(group)) = Belongs::of(&response) {
+        let group = HeaderValue::from(*group);
+        response.headers_mut().insert(ELSEWHERE, group);
     }
     response
 }
@@ -81,11 +89,9 @@ pub(super) struct Sent<'a> {
 impl Sent<'_> {
     async fn answer(&self) -> Response {
         let here = self.here(None).await;
-        if let Some(Apart(groups)) = here.extensions().get::<Apart>().cloned() {
-            return self.decide_apart(&groups).await;
-        }
-        match here.extensions().get::<Elsewhere>().copied() {
-            Some(Elsewhere(group)) => self.reach(group, None).await,
+        match Belongs::of(&here).cloned() {
+            Some(Belongs::Apart(groups)) => self.decide_apart(&groups).await,
+            Some(Belongs::Elsewhere(group)) => self.reach(group, None).await,
             None => here,
         }
     }
@@ -132,8 +138,7 @@ impl Here for AnswerHere<'_> {
 
     async fn answer(&self) -> Option<Response> {
         let response = self.sent.here(self.part).await;
-        let elsewhere = response.extensions().get::<Elsewhere>().is_some();
-        (!elsewhere).then_some(response)
+        Belongs::of(&response).is_none().then_some(response)
     }
 }
 

@@ -22,7 +22,7 @@ use axum::http::{HeaderMap, HeaderName};
 pub(super) use self::{
     apart::Part,
     client::Asked,
-    forward::{Apart, Elsewhere, forward},
+    forward::{Belongs, forward},
     reach::{Here, Reached},
     spread::sync,
 };
