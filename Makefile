@@ -152,7 +152,7 @@ e2e: setup wasm worker-module weir ## the modules as shipped, and tests on real 
 # Real processes and real faults, the long ones too, one after the other. Those that
 # need minutes are ignored elsewhere.
 .PHONY: test-cluster
-test-cluster: setup wasm weir $(PREVIOUS_STAMP) ## regions cut off, killed, replaced, upgraded: all of it
+test-cluster: setup wasm weir $(PREVIOUS_STAMP) $(VALKEY_STAMP) ## regions cut off, killed, replaced, upgraded: all of it
 	$(TEST) --test 'cluster_*' -- --include-ignored --test-threads=1
 
 # The command and the module of the release before this one, for upgrades. Nothing of

@@ -177,9 +177,10 @@ impl Aggregator {
         command
             .arg("serve")
             .args(["--listen", &self.address.to_string()])
-            .arg("--data-dir")
-            .arg(self.data_dir())
             .args(&self.arguments);
+        if !self.arguments.iter().any(|argument| argument == "--store") {
+            command.arg("--data-dir").arg(self.data_dir());
+        }
         if self.rules_file().exists() {
             command.arg("--rules").arg(self.rules_file());
         }

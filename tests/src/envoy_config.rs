@@ -41,6 +41,8 @@ pub struct Setup {
     pub before: Vec<Value>,
     /// Who answers [`AGGREGATOR_CLUSTER`]; none leaves the cluster out.
     pub aggregator: Option<SocketAddr>,
+    /// Who answers it as well: others that share a store with that one.
+    pub members: Vec<SocketAddr>,
     /// Who answers requests; none lets Envoy answer them itself.
     pub upstream: Option<SocketAddr>,
 }
@@ -54,6 +56,7 @@ impl Setup {
             filter,
             before: Vec::new(),
             aggregator: None,
+            members: Vec::new(),
             upstream: None,
         }
     }
@@ -90,11 +93,11 @@ impl Setup {
 /// The bootstrap: admin, clusters, and where the listener's file lies.
 pub(crate) fn bootstrap(setup: &Setup, folder: &Path) -> Value {
     let clusters: Vec<Value> = [
-        (AGGREGATOR_CLUSTER, setup.aggregator),
-        ("upstream", setup.upstream),
+        (AGGREGATOR_CLUSTER, setup.aggregator, &*setup.members),
+        ("upstream", setup.upstream, &[]),
     ]
     .into_iter()
-    .filter_map(|(name, address)| Some(cluster(name, address?)))
+    .filter_map(|(name, address, others)| Some(cluster(name, address?, others)))
     .collect();
     json!({
         "node": { "id": "test", "cluster": "test" },
@@ -265,14 +268,27 @@ fn local_rate_limit() -> Value {
     })
 }
 
-fn cluster(name: &str, address: SocketAddr) -> Value {
-    json!({
+fn cluster(name: &str, address: SocketAddr, others: &[SocketAddr]) -> Value {
+    let endpoint = |address: &SocketAddr| json!({ "endpoint": { "address": socket(&address.ip().to_string(), address.port()) } });
+    let all: Vec<Value> = std::iter::once(&address)
+        .chain(others)
+        .map(endpoint)
+        .collect();
+    let mut cluster = json!({
         "name": name,
         "connect_timeout": "0.5s",
-        "load_assignment": { "cluster_name": name, "endpoints": [{ "lb_endpoints": [{
-            "endpoint": { "address": socket(&address.ip().to_string(), address.port()) },
-        }]}]},
-    })
+        "load_assignment": { "cluster_name": name, "endpoints": [{ "lb_endpoints": all }] },
+    });
+    if !others.is_empty() {
+        // As in deploy/envoy: one that has gone, or is about to, is not asked.
+        let checks = json!([{
+            "timeout": "0.5s", "interval": "0.5s", "no_traffic_interval": "0.5s",
+            "unhealthy_threshold": 1, "healthy_threshold": 1,
+            "http_health_check": { "path": "/readyz" },
+        }]);
+        set(&mut cluster, "health_checks", checks);
+    }
+    cluster
 }
 
 fn socket(address: &str, port: u16) -> Value {

@@ -1,12 +1,14 @@
-//! Debian's `redis-server`, as a yardstick: started on a fresh directory, spoken
-//! to in its own protocol.
+//! Debian's `redis-server`, as a yardstick, and Valkey, as a store that aggregators share:
+//! started on a fresh directory, spoken to in its own protocol.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::binaries;
 use crate::process::{Process, free_address};
 use crate::wait::{PATIENCE, wait_for};
 
@@ -32,9 +34,22 @@ impl Redis {
     pub fn start(appendfsync: &str) -> Option<Self> {
         let found = Command::new("redis-server").arg("--version").output();
         found.ok().filter(|output| output.status.success())?;
+        Some(Self::run(Path::new("redis-server"), appendfsync))
+    }
+
+    /// Starts Valkey, as `make setup` has installed it.
+    ///
+    /// # Panics
+    /// If it is not installed, or does not come up.
+    #[must_use]
+    pub fn valkey(appendfsync: &str) -> Self {
+        Self::run(&binaries::valkey(), appendfsync)
+    }
+
+    fn run(server: &Path, appendfsync: &str) -> Self {
         let folder = TempDir::with_prefix("weir-redis-").expect("a temporary folder");
         let address = free_address();
-        let mut command = Command::new("redis-server");
+        let mut command = Command::new(server);
         command
             .args(["--port", &address.port().to_string()])
             .args(["--bind", "127.0.0.1", "--save", "", "--appendonly", "yes"])
@@ -56,7 +71,7 @@ impl Redis {
             let mut client = redis.connect().ok()?;
             client.call(&[&[b"PING"]]).ok()
         });
-        Some(redis)
+        redis
     }
 
     /// Where it listens.

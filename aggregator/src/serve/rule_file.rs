@@ -85,15 +85,22 @@ impl RuleSource {
     /// it is for a start without rules only, that is all.
     pub(super) async fn keep_in_force(
         mut self,
-        seen: RuleContent,
+        mut seen: RuleContent,
         proposal: Proposal,
         ledger: LedgerHandle,
         metrics: Arc<Metrics>,
     ) {
         let mut looks = tokio::time::interval(LOOK_EVERY);
-        let proposal = Arc::new(proposal);
+        let mut proposal = Arc::new(proposal);
         while !self.put_in_force(&proposal, &ledger).await {
             looks.tick().await;
+            // Another member may have to do it, and this one much later.
+            if let Ok(content) = self.look()
+                && content != seen
+                && let Ok(newer) = self.parse(&content).await
+            {
+                (seen, proposal) = (content, Arc::new(newer));
+            }
         }
         if self.from == RulesFrom::Api {
             return;
@@ -141,6 +148,10 @@ impl RuleSource {
             Err(NotTaken::Needless) => {
                 tracing::info!("there are rules on record; the rule file is left alone");
                 true
+            }
+            Err(NotTaken::Refused(Refusal::Elsewhere { .. })) => {
+                tracing::debug!("another member puts the rules in force");
+                false
             }
             Err(NotTaken::Refused(error)) => {
                 tracing::warn!(error = chain(&error), "the rule file is not in force yet");

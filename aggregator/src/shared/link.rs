@@ -48,8 +48,8 @@ impl Link {
         self.with(|engine, group, fence| engine.begin_snapshot(group, fence))
     }
 
-    pub(super) fn put_snapshot(&self, chunk: &[u8]) -> Result<(), EngineError> {
-        self.with(|engine, group, fence| engine.put_snapshot(group, fence, chunk))
+    pub(super) fn put_snapshot(&self, place: u64, chunk: &[u8]) -> Result<(), EngineError> {
+        self.with(|engine, group, fence| engine.put_snapshot(group, fence, place, chunk))
     }
 
     pub(super) fn publish_snapshot(&self, name: &str, entries: u64) -> Result<(), EngineError> {

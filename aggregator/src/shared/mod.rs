@@ -12,7 +12,8 @@
 //!   changes nothing once another has claimed.
 //! - An append names the record it follows. One that was sent twice, because its
 //!   answer was lost, is on record once; one that does not follow is refused.
-//! - Each of these is one script on the engine: whole or not at all, in one round trip.
+//! - Each of these is one script or function of the engine's: whole or not at all, in one
+//!   round trip.
 //! - A lease is measured by the engine's clock. What an owner believes of it, by its
 //!   own, begins before it asked.
 
@@ -21,6 +22,7 @@ use core::time::Duration;
 mod entry;
 mod link;
 mod log;
+mod postgres;
 mod redis;
 mod snapshot;
 mod url;
@@ -169,8 +171,14 @@ pub trait Engine: Send {
     /// Begins a snapshot: forgets one that was not published.
     fn begin_snapshot(&mut self, group: u32, fence: &Fence) -> Result<(), EngineError>;
 
-    /// Adds a chunk to the snapshot that was begun.
-    fn put_snapshot(&mut self, group: u32, fence: &Fence, chunk: &[u8]) -> Result<(), EngineError>;
+    /// Adds a chunk to the snapshot that was begun, at this place, from 0.
+    fn put_snapshot(
+        &mut self,
+        group: u32,
+        fence: &Fence,
+        place: u64,
+        chunk: &[u8],
+    ) -> Result<(), EngineError>;
 
     /// Puts the snapshot called `name` in place of the one before, and of the log's first
     /// `entries` since the group began. To be sent again after a transient error.
@@ -191,5 +199,8 @@ pub trait Engine: Send {
 
 /// The engine that a URL names, for one region. It connects once it is needed.
 pub fn open(url: &StoreUrl, region: &str) -> Box<dyn Engine> {
-    Box::new(redis::Redis::new(url, region))
+    match url.kind {
+        url::Kind::Redis => Box::new(redis::Redis::new(url, region)),
+        url::Kind::Postgres => Box::new(postgres::Postgres::new(url, region)),
+    }
 }

@@ -7,7 +7,8 @@ use crate::store::Position;
 /// A snapshot that is being written.
 pub struct Writer {
     link: Link,
-    begun: bool,
+    /// Chunks that were written; none: not begun.
+    written: Option<u64>,
     plan: Plan,
 }
 
@@ -43,7 +44,7 @@ impl SharedLog {
         let name = format!("{}-{}", self.last(), self.snapshots);
         Writer {
             link: self.link.clone(),
-            begun: false,
+            written: None,
             plan: Plan {
                 name,
                 largest: Position::START,
@@ -83,13 +84,18 @@ impl Writer {
         contains: Position,
         bytes: &[u8],
     ) -> Result<(), EngineError> {
-        if !self.begun {
-            self.link.begin_snapshot()?;
-            self.begun = true;
-        }
+        let place = match self.written {
+            Some(place) => place,
+            None => {
+                self.link.begin_snapshot()?;
+                0
+            }
+        };
         self.plan.largest = self.plan.largest.max(contains);
         let chunk = entry::chunk(partition, contains, bytes);
-        self.link.put_snapshot(&chunk)
+        self.link.put_snapshot(place, &chunk)?;
+        self.written = Some(place.saturating_add(1));
+        Ok(())
     }
 
     /// All of it is written.

@@ -1,32 +1,62 @@
 //! `--store`: which engine, where, and what it has to promise.
 //!
-//! `redis://[user:password@]host[:port][,host[:port]...][/db][?wait=N&...]`. Of several
-//! addresses the one that is primary is spoken to.
+//! `redis://[user:password@]host[:port][,host[:port]...][/db][?wait=N&...]`, or
+//! `postgres://` in its place. Of several addresses the one that is primary is spoken to.
 
 use core::{fmt, str::FromStr, time::Duration};
 
 use serde::Deserialize;
 
-const SCHEMES: [(&str, bool); 4] = [
-    ("redis://", false),
-    ("valkey://", false),
-    ("rediss://", true),
-    ("valkeys://", true),
+const SCHEMES: [(&str, Kind, bool); 6] = [
+    ("redis://", Kind::Redis, false),
+    ("valkey://", Kind::Redis, false),
+    ("rediss://", Kind::Redis, true),
+    ("valkeys://", Kind::Redis, true),
+    ("postgres://", Kind::Postgres, false),
+    ("postgresql://", Kind::Postgres, false),
 ];
 
-const PARAMETERS: &str = "wait, wait_ms, lease_ms";
+/// Which engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Redis,
+    Postgres,
+}
+
+impl Kind {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Redis => "redis",
+            Self::Postgres => "postgres",
+        }
+    }
+
+    const fn parameters(self) -> &'static str {
+        match self {
+            Self::Redis => "wait, wait_ms, lease_ms",
+            Self::Postgres => "lease_ms; what is waited for, synchronous_commit says",
+        }
+    }
+}
+
+/// Where it is, and who asks.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    /// Hosts and ports; at least one.
+    pub(super) hosts: Vec<(String, u16)>,
+    pub(super) database: String,
+}
 
 /// A shared store, as it was asked for.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct StoreUrl {
+    pub(super) kind: Kind,
     /// Whether TLS is spoken.
     pub(super) tls: bool,
-    pub(super) user: Option<String>,
-    pub(super) password: Option<String>,
-    /// Hosts and ports; at least one.
-    pub(super) hosts: Vec<(String, u16)>,
-    pub(super) db: u16,
+    pub(super) place: Place,
     /// Replicas that must hold a record before it is acknowledged.
     pub(super) wait: u32,
     /// How long that is waited for.
@@ -40,7 +70,8 @@ pub struct StoreUrl {
 pub enum UrlError {
     /// Of an engine that is not known.
     #[error(
-        "a store is a URL as redis://host:6379/0 (or valkey://, rediss://); {0:?} is another kind"
+        "a store is a URL as redis://host:6379/0 (or valkey://, rediss://, postgres://); {0:?} is \
+         another kind"
     )]
     Scheme(String),
     /// A part that cannot be read.
@@ -54,8 +85,13 @@ pub enum UrlError {
         right: &'static str,
     },
     /// A parameter that there is not.
-    #[error("there is no parameter {0:?}; there are {PARAMETERS}")]
-    Unknown(String),
+    #[error("there is no parameter {name:?}; there are {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: &'static str,
+    },
     /// A number that is too small or too large.
     #[error("{name} is {value}; it must be between {least} and {most}")]
     Range {
@@ -76,8 +112,8 @@ impl FromStr for StoreUrl {
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let known = SCHEMES
             .iter()
-            .find_map(|(scheme, tls)| Some((text.strip_prefix(scheme)?, *tls)));
-        let Some((rest, tls)) = known else {
+            .find_map(|(scheme, kind, tls)| Some((text.strip_prefix(scheme)?, *kind, *tls)));
+        let Some((rest, kind, tls)) = known else {
             let scheme = text.split("://").next().unwrap_or_default();
             return Err(UrlError::Scheme(scheme.to_owned()));
         };
@@ -85,14 +121,15 @@ impl FromStr for StoreUrl {
         let (place, db) = rest.split_once('/').unwrap_or((rest, ""));
         let (who, hosts) = place.rsplit_once('@').unwrap_or(("", place));
         let (user, password) = credentials(who)?;
+        let hosts = hosts.split(',').map(|text| host(text, kind));
         let mut url = Self {
+            kind,
             tls,
-            user,
-            password,
-            hosts: hosts.split(',').map(host).collect::<Result<_, _>>()?,
-            db: match db {
-                "" => 0,
-                db => number("the database", db)?,
+            place: Place {
+                user,
+                password,
+                hosts: hosts.collect::<Result<_, _>>()?,
+                database: database(db, kind)?,
             },
             wait: 0,
             wait_for: Duration::from_millis(1_000),
@@ -109,17 +146,22 @@ impl StoreUrl {
     fn set(&mut self, pair: &str) -> Result<(), UrlError> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         match name {
-            "wait" => {
+            "wait" if self.kind == Kind::Redis => {
                 let wait = ranged("wait", value, 0, 16)?;
                 self.wait = u32::try_from(wait).unwrap_or(u32::MAX);
             }
-            "wait_ms" => {
+            "wait_ms" if self.kind == Kind::Redis => {
                 self.wait_for = Duration::from_millis(ranged("wait_ms", value, 10, 60_000)?);
             }
             "lease_ms" => {
                 self.lease = Duration::from_millis(ranged("lease_ms", value, 1_000, 60_000)?);
             }
-            other => return Err(UrlError::Unknown(other.to_owned())),
+            other => {
+                return Err(UrlError::Unknown {
+                    name: other.to_owned(),
+                    known: self.kind.parameters(),
+                });
+            }
         }
         Ok(())
     }
@@ -141,13 +183,13 @@ impl TryFrom<String> for StoreUrl {
 /// Without the password: it is for logs.
 impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.tls { "rediss" } else { "redis" };
-        write!(f, "{scheme}://")?;
-        for (n, (host, port)) in self.hosts.iter().enumerate() {
+        let secure = if self.tls { "s" } else { "" };
+        write!(f, "{}{secure}://", self.kind.name())?;
+        for (n, (host, port)) in self.place.hosts.iter().enumerate() {
             let between = if n > 0 { "," } else { "" };
             write!(f, "{between}{host}:{port}")?;
         }
-        write!(f, "/{}", self.db)
+        write!(f, "/{}", self.place.database)
     }
 }
 
@@ -190,7 +232,16 @@ fn decoded(text: &str) -> Result<Option<String>, UrlError> {
     Ok((!text.is_empty()).then_some(text))
 }
 
-fn host(text: &str) -> Result<(String, u16), UrlError> {
+fn database(text: &str, kind: Kind) -> Result<String, UrlError> {
+    match (kind, text) {
+        (Kind::Redis, "") => Ok("0".to_owned()),
+        (Kind::Redis, text) => number::<u16>("the database", text).map(|db| db.to_string()),
+        (Kind::Postgres, "") => Ok("postgres".to_owned()),
+        (Kind::Postgres, text) => Ok(text.to_owned()),
+    }
+}
+
+fn host(text: &str, kind: Kind) -> Result<(String, u16), UrlError> {
     let wrong = || UrlError::Part {
         what: "a host of the store",
         found: text.to_owned(),
@@ -199,7 +250,7 @@ fn host(text: &str) -> Result<(String, u16), UrlError> {
     let bare = |text: &str| text.trim_matches(['[', ']']).to_owned();
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, port.parse().map_err(|_| wrong())?),
-        _ => (text, 6379),
+        _ => (text, if kind == Kind::Redis { 6379 } else { 5432 }),
     };
     match bare(host) {
         host if host.is_empty() => Err(wrong()),
@@ -239,11 +290,19 @@ mod tests {
     #[test]
     fn a_url_says_where_the_store_is_and_what_it_has_to_promise() {
         let url = parse("redis://weir:p%40ss@a:1,b/3?wait=2&wait_ms=50&lease_ms=2000").unwrap();
-        assert_eq!(url.hosts, [("a".to_owned(), 1), ("b".to_owned(), 6379)]);
-        assert_eq!(url.password.as_deref(), Some("p@ss"));
-        assert_eq!((url.db, url.wait, url.tls), (3, 2, false));
+        assert_eq!(
+            url.place.hosts,
+            [("a".to_owned(), 1), ("b".to_owned(), 6379)]
+        );
+        assert_eq!(url.place.password.as_deref(), Some("p@ss"));
+        assert_eq!(
+            (url.place.database.as_str(), url.wait, url.tls),
+            ("3", 2, false)
+        );
         assert_eq!(url.lease, Duration::from_secs(2));
-        assert_eq!(parse("rediss://[::1]").unwrap().hosts[0].0, "::1");
+        assert_eq!(parse("rediss://[::1]").unwrap().place.hosts[0].0, "::1");
+        let url = parse("postgres://a/weir").unwrap();
+        assert_eq!(url.to_string(), "postgres://a:5432/weir");
     }
 
     #[test]
@@ -259,6 +318,7 @@ mod tests {
     fn what_is_wrong_is_named_with_what_would_be_right() {
         for (text, part) in [
             ("mysql://a", "redis://host:6379/0"),
+            ("postgres://a?wait=1", "synchronous_commit says"),
             ("redis://a?wiat=1", "no parameter \"wiat\"; there are wait"),
             (
                 "redis://a?wait=17",

@@ -25,6 +25,25 @@ impl Ledger {
     /// A denied request counts under the rules that deny it and say so. Never
     /// holds.
     pub fn check(&mut self, query: &Query, now: Timestamp, journal: &mut dyn Journal) -> Verdict {
+        let verdict = self.weigh(query, now);
+        let denied = matches!(verdict, Verdict::Deny(_));
+        for hit in &query.hits {
+            let counts = query.rules.rule(hit.rule).is_some_and(|rule| {
+                let id = query.rules.id(hit.rule);
+                rule.count_denied && self.look(rule, id, hit, now).remaining < hit.cost
+            });
+            if !denied || counts {
+                self.spend(query, hit, now, journal);
+            }
+        }
+        if let Verdict::Deny(decision) = &verdict {
+            self.punish(query, decision, now);
+        }
+        verdict
+    }
+
+    /// What [`Self::check`] would decide now; nothing is counted.
+    pub fn weigh(&mut self, query: &Query, now: Timestamp) -> Verdict {
         let mut least: Option<Decision> = None;
         let mut denied: Option<Decision> = None;
         let mut shadowed = false;
@@ -51,20 +70,8 @@ impl Ledger {
                 least = Some(left);
             }
         }
-        for hit in &query.hits {
-            let counts = query.rules.rule(hit.rule).is_some_and(|rule| {
-                let id = query.rules.id(hit.rule);
-                rule.count_denied && self.look(rule, id, hit, now).remaining < hit.cost
-            });
-            if denied.is_none() || counts {
-                self.spend(query, hit, now, journal);
-            }
-        }
         match (denied, least) {
-            (Some(decision), _) => {
-                self.punish(query, &decision, now);
-                Verdict::Deny(decision)
-            }
+            (Some(decision), _) => Verdict::Deny(decision),
             (None, Some(decision)) => Verdict::Allow(Decision {
                 shadowed,
                 ..decision

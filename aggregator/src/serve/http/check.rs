@@ -16,7 +16,7 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{App, body, caller::Caller, enforced, problem::Problem};
+use super::{App, body, caller::Caller, enforced, members, problem::Problem};
 use crate::{
     rules::Described,
     serve::task::{Check, Checked},
@@ -85,10 +85,17 @@ pub(super) async fn check(
     let Query(options) = options.map_err(|error| Problem::malformed(error.body_text()))?;
     let (bytes, permit) = body::read(&app, &headers, body).await?;
     let asked: Asked = body::json("a check", &bytes)?;
-    let check = Check::try_from(asked)?;
+    let mut check = Check::try_from(asked)?;
+    if let (Check::Described(request), Some(part)) = (&check, members::part_of(&headers)) {
+        check = Check::Part {
+            request: request.clone(),
+            group: part.group,
+            look: part.look,
+        };
+    }
     let key = match &check {
         Check::Named { key, .. } if app.log_keys => Some(key.clone()),
-        Check::Named { .. } | Check::Described(_) => None,
+        Check::Named { .. } | Check::Described(_) | Check::Part { .. } => None,
     };
     let checked = app.ledger.check(check, permit).await?;
     tracing::debug!(

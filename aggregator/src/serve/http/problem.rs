@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::{Map, Value};
 
-use super::{members::Elsewhere, openapi};
+use super::{members::Belongs, openapi};
 use crate::serve::task::Refusal;
 
 /// Where our own types of problem are named.
@@ -25,8 +25,8 @@ pub(super) struct Problem {
     detail: String,
     retry_after_s: Option<u64>,
     members: Map<String, Value>,
-    /// The group of partitions that is not here, if that is why.
-    elsewhere: Option<u32>,
+    /// Which partitions have what was asked for, if that is why.
+    belongs: Option<Box<Belongs>>,
 }
 
 impl Problem {
@@ -43,7 +43,7 @@ impl Problem {
             detail: detail.into(),
             retry_after_s: None,
             members: Map::new(),
-            elsewhere: None,
+            belongs: None,
         }
     }
 
@@ -66,8 +66,8 @@ impl Problem {
     }
 
     /// The same, of what another member may have.
-    const fn elsewhere(mut self, group: u32) -> Self {
-        self.elsewhere = Some(group);
+    fn belonging(mut self, belongs: Belongs) -> Self {
+        self.belongs = Some(Box::new(belongs));
         self
     }
 
@@ -146,11 +146,10 @@ impl From<Refusal> for Problem {
                     .retry_after(COME_AGAIN_S)
             }
             Refusal::Unready(_) | Refusal::Kept(_) | Refusal::Moved => Self::unready(detail),
-            Refusal::Elsewhere { group } => Self::unready(detail).elsewhere(group),
-            Refusal::Apart(_) => {
-                let title = "This is kept in different places";
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "apart", title, detail)
+            Refusal::Elsewhere { group } => {
+                Self::unready(detail).belonging(Belongs::Elsewhere(group))
             }
+            Refusal::Apart { groups } => Self::unready(detail).belonging(Belongs::Apart(groups)),
             Refusal::Sync(error) => Self::from_sync(&error, detail),
             Refusal::RulesMoved { revision } => Self::rules_moved(revision, detail),
             Refusal::UnknownRule { known, .. } => {
@@ -175,12 +174,12 @@ impl From<Refusal> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, retry_after_s) = (self.status, self.retry_after_s);
-        let elsewhere = self.elsewhere.map(Elsewhere);
+        let belongs = self.belongs.clone();
         let kind = HeaderValue::from_static("application/problem+json");
         let mut response = (status, self.into_body().to_string()).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
-        if let Some(elsewhere) = elsewhere {
-            response.extensions_mut().insert(elsewhere);
+        if let Some(belongs) = belongs {
+            response.extensions_mut().insert(*belongs);
         }
         if let Some(seconds) = retry_after_s {
             response

@@ -6,25 +6,16 @@
 //! store says is not its own any more. It also carries rules: from the group that
 //! numbers them to the store, and from there to the groups that are here.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    sync::{Arc, mpsc},
-    thread,
-    time::Duration,
-};
+use std::{collections::BTreeMap, io, sync::Arc, time::Duration};
 
-use limiter::{
-    ruleset::RuleSet,
-    time::{Micros, Timestamp},
-    wire,
-};
-use prost::Message;
-use tokio::sync::oneshot;
+use limiter::time::{Micros, Timestamp};
 
 mod assign;
+mod rules;
+mod thread;
 
 use self::assign::assign;
+pub(super) use self::thread::KeeperHandle;
 use super::{
     clock::SystemClock,
     health::{Health, HealthBoard},
@@ -34,9 +25,7 @@ use super::{
 use crate::{
     chain::chain,
     config::Config,
-    shared::{
-        self, Claim, Engine, EngineError, Fence, GROUPS, Link, Member, RULES_GROUP, StoreUrl, View,
-    },
+    shared::{self, Claim, Engine, EngineError, Fence, GROUPS, Link, Member, StoreUrl, View},
 };
 
 /// How long a group that could not be taken over is left alone.
@@ -68,35 +57,6 @@ struct Held {
     handing_over: bool,
 }
 
-/// What the keeper is told.
-enum Word {
-    /// Hand over everything, and say when that is done.
-    Leave(oneshot::Sender<()>),
-    /// End.
-    End,
-}
-
-/// The way to the keeper.
-pub(super) struct KeeperHandle(mpsc::Sender<Word>, thread::JoinHandle<()>);
-
-impl KeeperHandle {
-    /// Hands over every group, and comes back when that is done.
-    pub(super) async fn leave(&self) {
-        let (left, done) = oneshot::channel();
-        if self.0.send(Word::Leave(left)).is_ok() {
-            // A keeper that is gone keeps nothing.
-            let _ = done.await;
-        }
-    }
-
-    /// Ends it.
-    pub(super) fn end(self) {
-        // One that is gone has ended; a panic in it is logged.
-        let _ = self.0.send(Word::End);
-        let _ = self.1.join();
-    }
-}
-
 impl Keeper {
     /// One that has not begun yet. `url` is where others reach this member.
     pub(super) fn new(
@@ -125,34 +85,6 @@ impl Keeper {
     /// What the other members know it by.
     pub(super) fn member(&self) -> &Member {
         &self.me
-    }
-
-    /// Starts the thread.
-    pub(super) fn start(mut self) -> io::Result<KeeperHandle> {
-        let (words, told) = mpsc::channel();
-        let keep = move || {
-            let mut left: Option<oneshot::Sender<()>> = None;
-            loop {
-                self.beat();
-                if self.leaving.is_some() && self.held.is_empty() {
-                    // Whoever waited may have gone away.
-                    let _ = left.take().map(|left| left.send(()));
-                }
-                match told.recv_timeout(self.pause()) {
-                    Ok(Word::Leave(done)) => {
-                        left = Some(done);
-                        self.leave();
-                    }
-                    Err(mpsc::RecvTimeoutError::Timeout) => {}
-                    Ok(Word::End) | Err(mpsc::RecvTimeoutError::Disconnected) => break,
-                }
-            }
-            self.farewell();
-        };
-        let thread = thread::Builder::new()
-            .name("keeper".to_owned())
-            .spawn(keep)?;
-        Ok(KeeperHandle(words, thread))
     }
 
     /// Time between two beats: a lease is renewed a dozen times before it ends.
@@ -221,8 +153,9 @@ impl Keeper {
     fn settle(&mut self, group: u32, should: Option<&Member>, owner: Option<&Member>) {
         let mine = should.is_some_and(|member| member.id == self.me.id);
         match self.held.get_mut(&group) {
-            Some(held) if (should.is_some() || self.leaving.is_some()) && !mine => {
-                if !held.handing_over {
+            Some(held) if !held.handing_over => {
+                let another = should.is_some() && !mine;
+                if another || self.leaving.is_some() {
                     held.handing_over = true;
                     self.groups.let_go(group);
                     held.kept.stop();
@@ -352,37 +285,6 @@ impl Keeper {
         }
         self.shun(group);
         self.give_back(group);
-    }
-
-    /// From the group that numbers them to the store, and from there to all others.
-    fn carry_rules(&mut self, known_to_store: u64) {
-        let held = self.held.get_mut(&RULES_GROUP);
-        if let Some(rules) = held.and_then(|held| held.kept.rules_on_record())
-            && rules.revision > known_to_store
-        {
-            let published = self
-                .engine
-                .publish_rules(rules.revision, &rules.encode_to_vec());
-            if let Err(error) = published {
-                self.away(&error);
-            }
-            self.spread(rules);
-        } else if known_to_store > self.groups.rules().revision {
-            match self.engine.rules() {
-                Ok(bytes) => {
-                    let rules = bytes.and_then(|bytes| wire::RuleSet::decode(&*bytes).ok());
-                    rules.into_iter().for_each(|rules| self.spread(rules));
-                }
-                Err(error) => self.away(&error),
-            }
-        }
-    }
-
-    fn spread(&self, rules: wire::RuleSet) {
-        match RuleSet::try_from(rules) {
-            Ok(rules) => self.groups.set_rules(&Arc::new(rules)),
-            Err(error) => tracing::error!(%error, "the rules in the shared store are refused"),
-        }
     }
 
     fn report(&mut self, view: &View) {

@@ -3,7 +3,7 @@
 //! Each group has metrics of its own, which end with it. A page of text is added to
 //! another, so that whatever is counted of a group is there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// Metrics of which the greatest counts, not the sum.
 const GREATEST: [&str; 11] = [
@@ -20,83 +20,97 @@ const GREATEST: [&str; 11] = [
     "weir_upstream_clock_ahead_seconds",
 ];
 
-/// `page` with the values of the same metrics in `others` added.
+/// What stands under one name, in the order it came.
+#[derive(Default)]
+struct Family<'a> {
+    head: Vec<&'a str>,
+    series: Vec<(&'a str, f64)>,
+}
+
+/// All of several pages.
+#[derive(Default)]
+struct Pages<'a> {
+    families: Vec<Family<'a>>,
+    /// Where each family is, by name.
+    places: HashMap<&'a str, usize>,
+    /// Where each of its values is, by its name with labels.
+    known: HashMap<&'a str, (usize, usize)>,
+}
+
+/// `page` with the values of the same metrics in `others` added, and those that only
+/// they have.
 pub(in crate::serve) fn sum(page: &str, others: &[String]) -> String {
-    let mut values: HashMap<&str, f64> = HashMap::new();
-    let mut of_metric: HashMap<&str, Vec<&str>> = HashMap::new();
-    for (series, value) in others.iter().flat_map(|other| series(other)) {
-        let known = values.entry(series).or_insert_with(|| {
-            of_metric.entry(metric(series)).or_default().push(series);
-            0.0
-        });
-        *known = put_together(metric(series), *known, value);
+    let mut pages = Pages::default();
+    pages.add(page);
+    for other in others {
+        pages.add(other);
     }
-    let mut told: HashSet<&str> = HashSet::new();
-    let mut sum = String::new();
-    let mut family = "";
-    let end = |sum: &mut String, told: &HashSet<&str>, family: &str| {
-        // Those that only groups have.
-        let mut missing: Vec<_> = of_metric
-            .iter()
-            .filter(|(name, _)| belongs(name, family))
-            .flat_map(|(_, series)| series)
-            .filter(|series| !told.contains(**series))
-            .collect();
-        missing.sort_unstable();
-        for series in missing {
-            line(sum, series, values.get(series).copied().unwrap_or(0.0));
-        }
-    };
-    for text in page.lines() {
-        if let Some(rest) = text.strip_prefix("# HELP ") {
-            end(&mut sum, &told, family);
-            family = rest.split(' ').next().unwrap_or_default();
-        } else if text == "# EOF" {
-            end(&mut sum, &told, family);
-        }
-        match parse(text) {
-            Some((series, value)) => {
-                told.insert(series);
-                let other = values.get(series).copied().unwrap_or(0.0);
-                line(&mut sum, series, put_together(metric(series), value, other));
+    pages.to_text()
+}
+
+impl<'a> Pages<'a> {
+    fn add(&mut self, page: &'a str) {
+        let mut place = 0;
+        let mut new = false;
+        for line in page.lines() {
+            if let Some(rest) = line.strip_prefix("# HELP ") {
+                let name = rest.split(' ').next().unwrap_or_default();
+                let next = self.families.len();
+                place = *self.places.entry(name).or_insert(next);
+                new = place == next;
+                if new {
+                    self.families.push(Family::default());
+                }
             }
-            None => {
-                sum.push_str(text);
-                sum.push('\n');
+            let Some(family) = self.families.get_mut(place) else {
+                continue;
+            };
+            match parse(line) {
+                Some((series, value)) => match self.known.get(series) {
+                    Some(known) => self.put_together(*known, value),
+                    None => {
+                        self.known.insert(series, (place, family.series.len()));
+                        family.series.push((series, value));
+                    }
+                },
+                None if new && line != "# EOF" => family.head.push(line),
+                None => {}
             }
         }
     }
-    sum
-}
 
-/// Whether a metric is of a family: it has the family's name, and perhaps an ending.
-fn belongs(metric: &str, family: &str) -> bool {
-    let endings = ["", "_total", "_sum", "_count", "_bucket"];
-    let ending = metric.strip_prefix(family);
-    !family.is_empty() && ending.is_some_and(|ending| endings.contains(&ending))
-}
-
-fn put_together(metric: &str, one: f64, other: f64) -> f64 {
-    match GREATEST.contains(&metric) {
-        // Of a number and none, it is the number.
-        true => one.max(other),
-        false => one + other,
+    fn put_together(&mut self, (family, place): (usize, usize), other: f64) {
+        let family = self.families.get_mut(family);
+        let Some((series, value)) = family.and_then(|family| family.series.get_mut(place)) else {
+            return;
+        };
+        let metric = series.split('{').next().unwrap_or_default();
+        *value = match GREATEST.contains(&metric) {
+            // Of a number and none, it is the number.
+            true => value.max(other),
+            false => *value + other,
+        };
     }
-}
 
-fn line(sum: &mut String, series: &str, value: f64) {
-    sum.push_str(series);
-    sum.push(' ');
-    if value.is_nan() {
-        sum.push_str("NaN");
-    } else {
-        sum.push_str(&value.to_string());
+    fn to_text(&self) -> String {
+        let mut text = String::new();
+        for family in &self.families {
+            for line in &family.head {
+                text.push_str(line);
+                text.push('\n');
+            }
+            for (series, value) in &family.series {
+                text.push_str(series);
+                let value = match value.is_nan() {
+                    true => " NaN\n".to_owned(),
+                    false => format!(" {value}\n"),
+                };
+                text.push_str(&value);
+            }
+        }
+        text.push_str("# EOF\n");
+        text
     }
-    sum.push('\n');
-}
-
-fn series(page: &str) -> impl Iterator<Item = (&str, f64)> {
-    page.lines().filter_map(parse)
 }
 
 /// A line's name with its labels, and its value; none of a comment.
@@ -108,31 +122,28 @@ fn parse(line: &str) -> Option<(&str, f64)> {
     Some((series, value.parse().ok()?))
 }
 
-fn metric(series: &str) -> &str {
-    series.split('{').next().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_has_the_same_name_and_labels_is_added_up_and_stands_in_its_family() {
-        let page = "# HELP weir_hits h\n# TYPE weir_hits counter\n\
-            # HELP weir_keys k\n# TYPE weir_keys gauge\nweir_keys{r=\"e\"} 0\n\
+        let page = "# HELP weir_keys k\n# TYPE weir_keys gauge\nweir_keys{r=\"e\"} 0\n\
             # HELP weir_rules_revision r\nweir_rules_revision 2\n# EOF\n";
         let group = |hits| {
             format!(
-                "# HELP weir_hits h\nweir_hits_total{{rule=\"a b\"}} {hits}\n\
-                weir_keys{{r=\"e\"}} 2\nweir_rules_revision 3\n# EOF\n"
+                "# HELP weir_hits h\n# TYPE weir_hits counter\n\
+                weir_hits_total{{rule=\"a b\"}} {hits}\n# HELP weir_keys k\n\
+                # TYPE weir_keys gauge\nweir_keys{{r=\"e\"}} 2\n\
+                # HELP weir_rules_revision r\nweir_rules_revision 3\n# EOF\n"
             )
         };
-        let text = sum(page, &[group(5), group(6)]);
         assert_eq!(
-            text,
-            "# HELP weir_hits h\n# TYPE weir_hits counter\nweir_hits_total{rule=\"a b\"} 11\n\
-            # HELP weir_keys k\n# TYPE weir_keys gauge\nweir_keys{r=\"e\"} 4\n\
-            # HELP weir_rules_revision r\nweir_rules_revision 3\n# EOF\n"
+            sum(page, &[group(5), group(6)]),
+            "# HELP weir_keys k\n# TYPE weir_keys gauge\nweir_keys{r=\"e\"} 4\n\
+            # HELP weir_rules_revision r\nweir_rules_revision 3\n\
+            # HELP weir_hits h\n# TYPE weir_hits counter\nweir_hits_total{rule=\"a b\"} 11\n\
+            # EOF\n"
         );
     }
 }

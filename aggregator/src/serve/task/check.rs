@@ -17,7 +17,7 @@ use super::{
     books::{Owner, journaled},
     work::{Answer, Check, Checked, Refusal},
 };
-use crate::store::Position;
+use crate::{shared::group_of, store::Position};
 
 /// How long what a fast check spent may wait for a commit to begin: what a crash
 /// can take is what was spent so within this time, and what was being written.
@@ -67,9 +67,14 @@ impl Task {
             }
         };
         let ledger = &mut self.books.ledger;
-        let verdict = journaled(&mut self.log, Owner::Ledger, |records| {
-            ledger.check(&query, now, records)
-        })?;
+        let look = matches!(check, Check::Part { look: true, .. });
+        let verdict = if look {
+            ledger.weigh(&query, now)
+        } else {
+            journaled(&mut self.log, Owner::Ledger, |records| {
+                ledger.check(&query, now, records)
+            })?
+        };
         let (allowed, decision) = match verdict {
             Verdict::Allow(decision) => (true, decision),
             Verdict::Deny(decision) => (false, decision),
@@ -82,7 +87,9 @@ impl Task {
             allowed,
             decision,
         };
-        if let Some(rule) = checked.rule() {
+        if let Some(rule) = checked.rule()
+            && !look
+        {
             self.metrics.count_check(rule, allowed);
         }
         let rests_on = self.checked_rests_on(&query);
@@ -109,6 +116,12 @@ pub(super) fn resolve(
 ) -> Result<(Query, Option<usize>), Refusal> {
     let (name, tier, key, cost) = match check {
         Check::Described(request) => return Ok((rules.resolve(request), None)),
+        Check::Part { request, group, .. } => {
+            let mut query = rules.resolve(request);
+            let ours = |hit: &mut Hit| group_of(hit.key.partition()) == *group;
+            query.hits.retain(ours);
+            return Ok((query, None));
+        }
         Check::Named {
             rule,
             tier,

@@ -1,12 +1,14 @@
 //! The way to the ledger's task, for everyone else.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, mpsc},
     time::Duration,
 };
 
 use limiter::{
     counter::{Add, AddError, Added, Counter, CounterId},
+    request::Hit,
     wire::{SyncReply, SyncRequest},
 };
 use tokio::{sync::oneshot, time::timeout};
@@ -26,14 +28,6 @@ use crate::{
     },
     shared::{RULES_GROUP, group_of},
 };
-
-/// Why adds to counters of several groups are refused.
-const APART_ADDS: &str = "these counters are kept by different members of the region; \
-    add to each in a request of its own";
-
-/// Why a request under several rules is refused.
-const APART_CHECK: &str = "this request is under several rules, whose counts are kept by \
-    different members of the region; check it by each rule's name, or at the edge";
 
 /// Asks the ledger. Cheap to clone.
 #[derive(Clone)]
@@ -146,11 +140,9 @@ impl LedgerHandle {
         adds: Vec<Add>,
         permit: Permit,
     ) -> Result<Vec<Result<Added, AddError>>, Refusal> {
-        let mut groups = adds.iter().map(|add| group_of(add.id.partition()));
-        let group = groups.next().unwrap_or(RULES_GROUP);
-        if matches!(self.to, To::Groups(_)) && groups.any(|other| other != group) {
-            return Err(Refusal::Apart(APART_ADDS));
-        }
+        // Those of several groups do not come together.
+        let first = adds.first().map(|add| group_of(add.id.partition()));
+        let group = first.unwrap_or(RULES_GROUP);
         self.ask_counters(group, |answer| CounterRequest::Add(adds, answer), permit)
             .await
     }
@@ -216,14 +208,19 @@ impl LedgerHandle {
         let To::Groups(groups) = &self.to else {
             return Ok(RULES_GROUP);
         };
+        if let Check::Part { group, .. } = check {
+            return Ok(*group);
+        }
         let (query, _) = resolve(&groups.rules(), check)?;
-        let mut hits = query.hits.iter().map(|hit| group_of(hit.key.partition()));
-        let Some(group) = hits.next() else {
-            return Ok(groups.any_here().unwrap_or(RULES_GROUP));
-        };
-        match hits.all(|other| other == group) {
-            true => Ok(group),
-            false => Err(Refusal::Apart(APART_CHECK)),
+        let of = |hit: &Hit| group_of(hit.key.partition());
+        let several: BTreeSet<u32> = query.hits.iter().map(of).collect();
+        match several.first() {
+            None => Ok(groups.any_here().unwrap_or(RULES_GROUP)),
+            Some(group) if several.len() == 1 => Ok(*group),
+            Some(_) => {
+                let groups = several.into_iter().collect();
+                Err(Refusal::Apart { groups })
+            }
         }
     }
 

@@ -98,6 +98,15 @@ pub(in crate::serve) enum Check {
     },
     /// By every rule that applies to it.
     Described(Described),
+    /// By those of them whose counts a group of a shared store has.
+    Part {
+        /// The request.
+        request: Described,
+        /// The group.
+        group: u32,
+        /// Whether it is only to be said what would be decided.
+        look: bool,
+    },
 }
 
 /// A request that was decided.
@@ -146,9 +155,12 @@ pub(in crate::serve) enum Refusal {
     /// The partitions went to another member while this was under way.
     #[error("the partitions have moved meanwhile; whether it was counted is not known")]
     Moved,
-    /// What must be decided as one is kept in several groups.
-    #[error("{0}")]
-    Apart(&'static str),
+    /// What was asked for is kept in several groups.
+    #[error("this is kept in several groups of the partitions")]
+    Apart {
+        /// Which.
+        groups: Vec<u32>,
+    },
     /// It could not be made durable, and is kept to be.
     #[error("nothing can be written: {0}; what was asked is kept, and counts once it is written")]
     Kept(String),

@@ -19,6 +19,19 @@ const FORMAT: u32 = 1;
 
 pub(super) struct Connection(redis::Connection);
 
+/// Why a connection did not do.
+pub(super) struct Broken {
+    /// Whether that was seen without waiting.
+    pub(super) at_once: bool,
+    why: String,
+}
+
+impl Broken {
+    pub(super) fn into_error(self) -> EngineError {
+        EngineError::Away(self.why)
+    }
+}
+
 impl Connection {
     /// Connects to the first address that is primary. `format` is the key that says how
     /// the store is laid out.
@@ -28,7 +41,7 @@ impl Connection {
         format: &str,
     ) -> Result<Self, EngineError> {
         let mut reasons = Vec::new();
-        for (host, port) in &url.hosts {
+        for (host, port) in &url.place.hosts {
             match Self::to(url, host, *port) {
                 Ok(mut connection) => {
                     connection.set_up(scripts, format)?;
@@ -52,12 +65,12 @@ impl Connection {
             false => ConnectionAddr::Tcp(host, port),
         };
         let mut who = RedisConnectionInfo::default()
-            .set_db(url.db.into())
+            .set_db(url.place.database.parse().unwrap_or(0))
             .set_skip_set_lib_name();
-        if let Some(user) = &url.user {
+        if let Some(user) = &url.place.user {
             who = who.set_username(user);
         }
-        if let Some(password) = &url.password {
+        if let Some(password) = &url.place.password {
             who = who.set_password(password);
         }
         let connected = address
@@ -113,7 +126,18 @@ impl Connection {
         &mut self,
         pipeline: &redis::Pipeline,
     ) -> Result<T, EngineError> {
+        self.try_ask(pipeline).map_err(Broken::into_error)
+    }
+
+    /// The same, to one who would try again.
+    pub(super) fn try_ask<T: FromRedisValue>(
+        &mut self,
+        pipeline: &redis::Pipeline,
+    ) -> Result<T, Broken> {
         let answer = pipeline.query(&mut self.0);
-        answer.map_err(|error| EngineError::Away(error.to_string()))
+        answer.map_err(|error| Broken {
+            at_once: !error.is_timeout(),
+            why: error.to_string(),
+        })
     }
 }

@@ -60,19 +60,24 @@ impl Redis {
     }
 
     /// Sends commands in one go and reads what they answer. A connection that failed is
-    /// not used again.
+    /// not used again; one that turns out to have ended long ago is replaced at once:
+    /// whatever is asked here may be asked twice.
     fn ask<T: FromRedisValue>(&mut self, pipeline: &redis::Pipeline) -> Result<T, EngineError> {
-        if self.connection.is_none() {
-            let format = self.keys.all("format");
-            let connection = Connection::open(&self.url, &self.scripts, &format)?;
-            self.connection = Some(connection);
+        if let Some(mut connection) = self.connection.take() {
+            match connection.try_ask(pipeline) {
+                Ok(answer) => {
+                    self.connection = Some(connection);
+                    return Ok(answer);
+                }
+                Err(broken) if broken.at_once => {}
+                Err(broken) => return Err(broken.into_error()),
+            }
         }
-        let Some(connection) = &mut self.connection else {
-            return Err(EngineError::Away("no connection".to_owned()));
-        };
-        connection
-            .ask(pipeline)
-            .inspect_err(|_| self.connection = None)
+        let format = self.keys.all("format");
+        let mut connection = Connection::open(&self.url, &self.scripts, &format)?;
+        let answer = connection.ask(pipeline)?;
+        self.connection = Some(connection);
+        Ok(answer)
     }
 
     /// Runs a script that writes under a fence. With `wait`, it is done only when as
@@ -247,8 +252,15 @@ impl Engine for Redis {
         self.chunk(group, vec![fence.0.as_bytes()])
     }
 
-    fn put_snapshot(&mut self, group: u32, fence: &Fence, chunk: &[u8]) -> Result<(), EngineError> {
-        self.chunk(group, vec![fence.0.as_bytes(), chunk])
+    fn put_snapshot(
+        &mut self,
+        group: u32,
+        fence: &Fence,
+        place: u64,
+        chunk: &[u8],
+    ) -> Result<(), EngineError> {
+        let place = place.to_string();
+        self.chunk(group, vec![fence.0.as_bytes(), chunk, place.as_bytes()])
     }
 
     fn publish_snapshot(

@@ -12,13 +12,14 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue},
     response::{IntoResponse, Response},
 };
-use limiter::counter::{
-    Add, AddError, Added, Bounds, CounterId, IdempotencyKey, TTL_SECS_MAX, Ttl,
-};
+use limiter::counter::{Add, Added, Bounds, CounterId, IdempotencyKey, TTL_SECS_MAX, Ttl};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 
-use super::Namespace;
+use super::{
+    Namespace,
+    apart::{self, Outcome},
+};
 use crate::serve::{
     http::{App, body, caller::Caller, problem::Problem},
     task::Permit,
@@ -73,6 +74,8 @@ struct Told<'a> {
 enum Entry<'a> {
     Told(Told<'a>),
     Refused(Value),
+    /// As another member told it.
+    Other(Value),
 }
 
 #[derive(Serialize)]
@@ -93,7 +96,7 @@ pub(super) async fn add(
     let (bytes, permit) = body::read(&app, &headers, body).await?;
     // Many begin with a field that one does not have: this fails at once.
     let Ok(one) = serde_json::from_slice::<One<'_>>(&bytes) else {
-        return add_many(&app, &caller, &bytes, permit).await;
+        return add_many(&app, &caller, &headers, &bytes, permit).await;
     };
     let (name, add) = one.into_add(&caller)?;
     let mut results = app.ledger.add(vec![add], permit).await?;
@@ -107,8 +110,9 @@ pub(super) async fn add(
 }
 
 async fn add_many(
-    app: &App,
+    app: &Arc<App>,
     caller: &Caller,
+    headers: &HeaderMap,
     bytes: &[u8],
     permit: Permit,
 ) -> Result<Response, Problem> {
@@ -120,15 +124,26 @@ async fn add_many(
     }
     let mut adds = Vec::with_capacity(many.adds.len());
     let mut asked = Vec::with_capacity(many.adds.len());
+    let mut texts = Vec::new();
     for text in many.adds {
         let one = body::json::<One<'_>>("an add", text.get().as_bytes());
         let named = one.and_then(|one| one.into_add(caller));
         asked.push(named.map(|(name, add)| {
             adds.push(add);
+            texts.push(text);
             name
         }));
     }
-    let mut results = app.ledger.add(adds, permit).await?.into_iter();
+    let results: Vec<Outcome> = match &app.members {
+        Some(members) if apart::are_apart(&adds) => {
+            apart::add(app, members, headers, adds, &texts).await
+        }
+        _ => {
+            let added = app.ledger.add(adds, permit).await?;
+            added.into_iter().map(Outcome::Here).collect()
+        }
+    };
+    let mut results = results.into_iter();
     let entries = asked.iter().map(|asked| match asked {
         Ok(name) => entry(name, results.next()),
         Err(problem) => Entry::Refused(problem.clone().into_body()),
@@ -148,10 +163,12 @@ fn neither(bytes: &[u8]) -> Problem {
 }
 
 /// What is told of one of many that came to be asked.
-fn entry(name: &str, result: Option<Result<Added, AddError>>) -> Entry<'_> {
+fn entry(name: &str, result: Option<Outcome>) -> Entry<'_> {
     match result {
-        Some(Ok(added)) => Entry::Told(Told::of(name, &added)),
-        Some(Err(error)) => Entry::Refused(Problem::from(error).into_body()),
+        Some(Outcome::Here(Ok(added))) => Entry::Told(Told::of(name, &added)),
+        Some(Outcome::Here(Err(error))) => Entry::Refused(Problem::from(error).into_body()),
+        Some(Outcome::There(told)) => Entry::Other(told),
+        Some(Outcome::Failed(problem)) => Entry::Refused(problem.into_body()),
         None => Entry::Refused(Problem::unanswered().into_body()),
     }
 }

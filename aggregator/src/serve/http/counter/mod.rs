@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 mod add;
+mod apart;
 mod target;
 mod watch;
 

@@ -45,11 +45,11 @@ pub(super) enum NoAnswer {
 }
 
 /// What is asked of a member.
-pub(super) struct Asked<'a> {
-    pub(super) method: &'a Method,
-    pub(super) path: &'a str,
-    pub(super) headers: &'a HeaderMap,
-    pub(super) body: Bytes,
+pub(in crate::serve::http) struct Asked<'a> {
+    pub(in crate::serve::http) method: &'a Method,
+    pub(in crate::serve::http) path: &'a str,
+    pub(in crate::serve::http) headers: &'a HeaderMap,
+    pub(in crate::serve::http) body: Bytes,
 }
 
 impl Client {

@@ -3,7 +3,7 @@
 //!
 //! Handlers say where it belongs: what they look at first is not looked at twice.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     body::{Body, Bytes, to_bytes},
@@ -12,27 +12,29 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use limiter::time::Micros;
-use tokio::time::sleep;
 
 use super::{
     super::{App, problem::Problem},
     ELSEWHERE, Members,
-    client::{Asked, NoAnswer},
+    client::Asked,
+    reach::{Here, Reached},
     was_forwarded,
 };
-use crate::serve::task::Whereabouts;
 
-/// How long a request waits for partitions that are between two owners: as long as it
-/// takes until others notice that one is gone.
-const PATIENCE: Micros = Micros::from_millis(6_000);
+/// What a handler says of a request that it cannot answer.
+#[derive(Clone, Debug)]
+pub(in crate::serve::http) enum Belongs {
+    /// To a group that is not here.
+    Elsewhere(u32),
+    /// To several groups, which have to decide it together.
+    Apart(Vec<u32>),
+}
 
-/// How soon it is looked again if nothing is said to have changed.
-const AGAIN: Duration = Duration::from_millis(20);
-
-/// What a handler says of a request that belongs to a group that is not here.
-#[derive(Clone, Copy)]
-pub(in crate::serve::http) struct Elsewhere(pub(in crate::serve::http) u32);
+impl Belongs {
+    fn of(response: &Response) -> Option<&Self> {
+        response.extensions().get()
+    }
+}
 
 /// Lets a request through; and if it turns out to be another member's, sends it on.
 pub(in crate::serve::http) async fn forward(
@@ -58,89 +60,98 @@ pub(in crate::serve::http) async fn forward(
         Ok(body) => body,
         Err(_) => return Problem::too_large(app.limits.body_bytes_max).into_response(),
     };
-    Sent {
+    let sent = Sent {
         members,
         parts,
         body,
-    }
-    .answer(next)
-    .await
+        next,
+    };
+    sent.answer().await
 }
 
 /// Says in a header what only this member knows of an answer.
 fn marked(mut response: Response) -> Response {
-    if let Some(Elsewhere(group)) = response.extensions().get::<Elsewhere>().copied() {
-        response.headers_mut().insert(ELSEWHERE, group.into());
+    if let Some(Belongs::Elsewhere(group)) = Belongs::of(&response) {
+        let group = HeaderValue::from(*group);
+        response.headers_mut().insert(ELSEWHERE, group);
     }
     response
 }
 
-struct Sent<'a> {
+/// A request, to be answered here or elsewhere, and perhaps more than once.
+pub(super) struct Sent<'a> {
     members: &'a Members,
-    parts: Parts,
+    pub(super) parts: Parts,
     body: Bytes,
+    next: Next,
 }
 
 impl Sent<'_> {
-    async fn answer(self, next: Next) -> Response {
-        let give_up = self.members.groups.now().after(PATIENCE);
-        loop {
-            let mut changes = self.members.groups.subscribe();
-            let request = Request::from_parts(self.parts.clone(), Body::from(self.body.clone()));
-            let here = next.clone().run(request).await;
-            let Some(Elsewhere(group)) = here.extensions().get::<Elsewhere>().copied() else {
-                return here;
-            };
-            if let Whereabouts::At(owner) = self.members.groups.whereabouts(group) {
-                match self.ask(&owner.url).await {
-                    Some(response) => return response,
-                    None => sleep(AGAIN).await,
-                }
-            }
-            if self.members.groups.now() >= give_up {
-                self.members.metrics.cluster.count_forward("no_owner");
-                return here;
-            }
-            if self.members.groups.whereabouts(group) == Whereabouts::Nowhere {
-                self.members.groups.changed(&mut changes, AGAIN * 5).await;
-            }
+    async fn answer(&self) -> Response {
+        let here = self.here(None).await;
+        match Belongs::of(&here).cloned() {
+            Some(Belongs::Apart(groups)) => self.decide_apart(&groups).await,
+            Some(Belongs::Elsewhere(group)) => self.reach(group, None).await,
+            None => here,
         }
     }
 
-    /// The owner's answer; none if it has taken nothing and may be asked again.
-    async fn ask(&self, url: &str) -> Option<Response> {
-        let metrics = &self.members.metrics.cluster;
+    async fn here(&self, part: Option<&HeaderValue>) -> Response {
+        let mut parts = self.parts.clone();
+        if let Some(part) = part {
+            parts.headers.insert(super::PART, part.clone());
+        }
+        let request = Request::from_parts(parts, Body::from(self.body.clone()));
+        self.next.clone().run(request).await
+    }
+
+    /// The answer of whoever has a group, to the whole or to this part of it.
+    pub(super) async fn reach(&self, group: u32, part: Option<&HeaderValue>) -> Response {
         let path = self.parts.uri.path_and_query();
+        let mut headers = self.parts.headers.clone();
+        if let Some(part) = part {
+            headers.insert(super::PART, part.clone());
+        }
         let asked = Asked {
             method: &self.parts.method,
             path: path.map_or("/", |path| path.as_str()),
-            headers: &self.parts.headers,
+            headers: &headers,
             body: self.body.clone(),
         };
-        match self.members.client.ask(url, &asked).await {
-            Ok(response) if response.headers().contains_key(ELSEWHERE) => {
-                metrics.count_forward("elsewhere");
-                None
-            }
-            Ok(mut response) => {
-                metrics.count_forward("answered");
-                let via = HeaderValue::from_static("member");
-                response.headers_mut().insert("weir-answered-by", via);
-                Some(response)
-            }
-            Err(NoAnswer::Unheard(why)) => {
-                metrics.count_forward("unheard");
-                tracing::debug!(url, why, "a member was not reached");
-                None
-            }
-            Err(NoAnswer::Unknown(why)) => {
-                metrics.count_forward("unknown");
-                let detail = format!(
-                    "the member that has this did not answer ({why}); whether it was counted is \
-                     not known"
-                );
-                Some(Problem::unready(detail).into_response())
-            }
+        let here = AnswerHere { sent: self, part };
+        match self.members.reach(group, &asked, &here).await {
+            Reached::Here(response) | Reached::There(response) => response,
+            Reached::Unknown(why) => Problem::unknown(&why).into_response(),
+            Reached::Nowhere => Problem::unowned().into_response(),
         }
+    }
+}
+
+/// The handlers of this member.
+struct AnswerHere<'a> {
+    sent: &'a Sent<'a>,
+    part: Option<&'a HeaderValue>,
+}
+
+impl Here for AnswerHere<'_> {
+    type Answer = Response;
+
+    async fn answer(&self) -> Option<Response> {
+        let response = self.sent.here(self.part).await;
+        Belongs::of(&response).is_none().then_some(response)
+    }
+}
+
+impl Problem {
+    /// Another member may have done it.
+    pub(in crate::serve::http) fn unknown(why: &str) -> Self {
+        Self::unready(format!(
+            "the member that has this did not answer ({why}); whether it was counted is not known"
+        ))
+    }
+
+    /// Nobody could be asked.
+    pub(in crate::serve::http) fn unowned() -> Self {
+        Self::unready("nobody owns these partitions at present; nothing was counted")
     }
 }

@@ -8,23 +8,39 @@
 //! A request that may have been taken is never sent twice: only one that was refused, or
 //! whose member could not be connected to, is tried again.
 
+mod apart;
 mod client;
 mod forward;
 mod merge;
+mod reach;
 mod spread;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, HeaderName};
+
+pub(super) use self::{
+    apart::Part,
+    client::Asked,
+    forward::{Belongs, forward},
+    reach::{Here, Reached},
+    spread::sync,
+};
 
 use self::client::Client;
 use crate::{
     config::Limits,
-    serve::{metrics::Metrics, task::Groups},
+    serve::{
+        metrics::Metrics,
+        task::{Groups, Whereabouts},
+    },
 };
 
-pub(super) use self::forward::{Elsewhere, forward};
-pub(super) use self::spread::sync;
+/// How long nothing need be looked at that has not changed.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// How long answers may take that were ready when partitions were handed over.
+const ANSWERED: Duration = Duration::from_millis(500);
 
 /// Marks what came from another member.
 const FORWARDED: HeaderName = HeaderName::from_static("weir-forwarded");
@@ -32,6 +48,9 @@ const FORWARDED: HeaderName = HeaderName::from_static("weir-forwarded");
 /// Marks an answer that says no more than that something is not here: its value is the
 /// group.
 const ELSEWHERE: HeaderName = HeaderName::from_static("weir-elsewhere");
+
+/// Says that only a part of a check is asked for.
+const PART: HeaderName = HeaderName::from_static("weir-part");
 
 /// What it takes to reach them.
 pub(in crate::serve) struct Members {
@@ -52,6 +71,23 @@ impl Members {
             metrics: Arc::clone(metrics),
         }
     }
+}
+
+impl Members {
+    /// Waits until a group is no longer owned by the member at `url`, and a little longer:
+    /// one that handed it over has answered by then.
+    async fn has_left(&self, group: u32, url: &str) {
+        let mut changes = self.groups.subscribe();
+        while matches!(self.groups.whereabouts(group), Whereabouts::At(owner) if owner.url == url) {
+            self.groups.changed(&mut changes, LOOK_AGAIN).await;
+        }
+        tokio::time::sleep(ANSWERED).await;
+    }
+}
+
+/// The part of a check that is asked for; none: all of it.
+pub(super) fn part_of(headers: &HeaderMap) -> Option<Part> {
+    Part::parse(headers.get(PART)?)
 }
 
 /// Whether a request may not be sent on any more.

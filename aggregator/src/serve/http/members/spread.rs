@@ -163,7 +163,14 @@ impl Spread<'_> {
             body: Bytes::from(part.encode_to_vec()),
         };
         let metrics = &self.members.metrics.cluster;
-        let response = match self.members.client.ask(&url, &asked).await {
+        let first = groups.first().copied().unwrap_or(0);
+        let answer = tokio::select! {
+            answer = self.members.client.ask(&url, &asked) => answer,
+            () = self.members.has_left(first, &url) => {
+                Err(NoAnswer::Unknown("it has lost the partitions meanwhile".to_owned()))
+            }
+        };
+        let response = match answer {
             Ok(response) if response.status().is_success() => response,
             Ok(response) => {
                 metrics.count_forward("refused");
