@@ -45,4 +45,5 @@ mod sync;
 mod tiers;
 mod tls;
 mod tokens;
+mod upstream;
 mod watch;

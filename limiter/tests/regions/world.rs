@@ -243,18 +243,23 @@ impl Place {
 /// millisecond.
 pub fn offer(world: &mut World, rates: &[u64], key: &str, seconds: u64) {
     for _ in 0..seconds * 1_000 {
-        for (place, rate) in rates.iter().enumerate() {
-            let mut left = *rate;
-            while left > 0 {
-                let part = left.min(1_000_000);
-                left -= part;
-                if world.random(1_000_000) < part {
-                    let sources = world.places[place].sources.len() as u64;
-                    let source = usize::try_from(world.random(sources)).unwrap();
-                    world.request(place, source, key);
-                }
+        step(world, rates, key);
+    }
+}
+
+/// A millisecond of that.
+pub fn step(world: &mut World, rates: &[u64], key: &str) {
+    for (place, rate) in rates.iter().enumerate() {
+        let mut left = *rate;
+        while left > 0 {
+            let part = left.min(1_000_000);
+            left -= part;
+            if world.random(1_000_000) < part {
+                let sources = world.places[place].sources.len() as u64;
+                let source = usize::try_from(world.random(sources)).unwrap();
+                world.request(place, source, key);
             }
         }
-        world.tick();
     }
+    world.tick();
 }

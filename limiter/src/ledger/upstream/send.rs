@@ -85,6 +85,7 @@ impl Ledger {
         }
         let mut request = self.message(now);
         let mut claims = BTreeMap::new();
+        let round_trip = self.upstream.round_trip();
         let mut room = KEYS_MAX;
         while self.upstream.telling != 0 && room > 0 {
             let partition = self.upstream.telling.trailing_zeros();
@@ -103,7 +104,7 @@ impl Ledger {
                 request.batches.push(batch.clone());
             }
             room = room.saturating_sub(shard.dirty.len());
-            shard.claim_dirty(&mut claims, request.message, now);
+            shard.claim_dirty(&mut claims, (request.message, round_trip), now);
         }
         request.claims = finish(claims);
         let empty = request.batches.is_empty() && request.claims.is_empty();
@@ -127,11 +128,12 @@ impl Ledger {
         upstream.asked = now;
         let rest = upstream.asking.len().saturating_sub(KEYS_MAX);
         let keys = upstream.asking.split_off(rest);
+        let round_trip = upstream.round_trip();
         let mut request = self.message(now);
         let mut claims = BTreeMap::new();
         for key in keys {
             if let Some(shard) = self.shards.get_mut(key.partition() as usize) {
-                shard.claim(key, &mut claims, request.message, now);
+                shard.claim(key, &mut claims, (request.message, round_trip), now);
             }
         }
         request.claims = finish(claims);
@@ -211,20 +213,31 @@ fn finish(claims: Claims) -> Vec<ClaimGroup> {
 
 impl Shard {
     /// Claims all keys that have changed.
-    fn claim_dirty(&mut self, claims: &mut Claims, message: u64, now: Timestamp) {
+    fn claim_dirty(&mut self, claims: &mut Claims, at: (u64, Micros), now: Timestamp) {
         for key in core::mem::take(&mut self.dirty) {
             if let Some(stake) = self.stakes.get_mut(&key) {
                 stake.dirty = false;
             }
-            self.claim(key, claims, message, now);
+            self.claim(key, claims, at, now);
         }
     }
 
-    fn claim(&mut self, key: CounterKey, claims: &mut Claims, message: u64, now: Timestamp) {
+    /// Claims a key, unless an answer is on its way.
+    fn claim(
+        &mut self,
+        key: CounterKey,
+        claims: &mut Claims,
+        (message, round_trip): (u64, Micros),
+        now: Timestamp,
+    ) {
         let Some(stake) = self.stakes.get_mut(&key) else {
             return;
         };
         stake.asking = false;
+        if stake.is_asked(round_trip, now) {
+            mark_dirty(&mut self.dirty, key, stake);
+            return;
+        }
         let (group, keys) = claims.entry(stake.rule.0).or_default();
         let unacked = self.stream.unacked(key, message);
         let lent = self.loans.lent(key, now);

@@ -13,6 +13,9 @@ use crate::{
 /// How long a stake of which nothing is held or owed is remembered.
 const MEMORY: Micros = Micros::from_secs(60);
 
+/// How much later than twice the usual time an answer may come.
+const JITTER: Micros = Micros::from_millis(20);
+
 /// No rate of requests is taken from less time than this, in microseconds.
 const SHORTEST: u64 = 100_000;
 
@@ -106,10 +109,8 @@ impl Stake {
     /// Whether to ask at once: it lacks hits, or what is `free` will not last as long as
     /// an answer takes; and an answer may be of use, and is not on its way.
     pub(super) fn has_to_ask(&self, free: i64, round_trip: Micros, now: Timestamp) -> bool {
-        let overdue = now.before(Micros::new(round_trip.get().saturating_mul(3)));
-        let on_its_way = self.open && self.claimed >= overdue;
         let quiet = now < self.lease.quiet && self.lease.is_live(now);
-        if on_its_way || (quiet && !self.exceeded) {
+        if self.is_asked(round_trip, now) || (quiet && !self.exceeded) {
             return false;
         }
         let passed = now.since(self.claimed).get().max(SHORTEST);
@@ -117,6 +118,12 @@ impl Stake {
         let likely = i128::from(HIT) * i128::try_from(likely / u128::from(passed)).unwrap_or(0);
         let low = self.offered > 0 && i128::from(free) < likely + i128::from(HIT);
         self.wanted > 0 || self.exceeded || low
+    }
+
+    /// Whether an answer is on its way. Another claim would make it worthless.
+    pub(super) fn is_asked(&self, round_trip: Micros, now: Timestamp) -> bool {
+        let patience = Micros::new(round_trip.get().saturating_mul(2)).plus(JITTER);
+        self.open && now.since(self.claimed) < patience
     }
 
     /// Adds a claim to the columns of its rule's group. `unacked` hits are not in the
