@@ -121,6 +121,7 @@ fn what_a_replica_was_waited_for_with_survives_the_end_of_its_primary() {
         );
         let cluster = Arc::new(Cluster::start(3, &store));
         let mut random = Random::new(seed ^ round);
+        let mut third = None;
         let books = under_load(&cluster, seed, SOURCES, || {
             a_while(&mut random, 1_500);
             // What is written from here on is on the primary alone.
@@ -139,9 +140,10 @@ fn what_a_replica_was_waited_for_with_survives_the_end_of_its_primary() {
             a_while(&mut random, 1_500);
             cluster.close();
             cluster.settle();
-            std::mem::forget(next);
+            third = Some(next);
         });
         assert_held(&cluster, &books);
+        drop(third);
     }
 }
 

@@ -49,7 +49,7 @@ fn a_limit_holds_whichever_member_is_asked_and_any_may_be_killed() {
         thread::sleep(Duration::from_millis(700));
     });
     cluster.settle();
-    assert!(books.values().sum::<u64>() > 1_000, "too little happened");
+    assert!(books.values().sum::<u64>() > 100, "too little happened");
     assert_books(&cluster, &books);
     for key in ["a", "b", "c", "d"] {
         assert!(

@@ -6,7 +6,7 @@
 //! flush once however often it comes; so does the script in Redis, which keeps
 //! each source's last sequence. The plain pipeline (INCRBY and EXPIREAT for each
 //! delta) does not. All of them run at once and are loaded in turn, round after
-//! round.
+//! round; so do one aggregator and three over a Valkey of the same kind that they share.
 //!
 //! `WEIR_FLUSHES_ROUNDS` and `WEIR_FLUSHES_SECONDS` (a candidate and round) change
 //! the effort. Temporary folders (`TMPDIR`) have to be on the disk in question.
@@ -27,6 +27,7 @@ use weir_tests::flush::{Claims, Flusher, RULES, key, rule_id};
 use weir_tests::http::Connection;
 use weir_tests::measure::{machine, number, percentile, spread};
 use weir_tests::redis_server::{Redis, write};
+use weir_tests::wait::wait_until;
 
 /// Deltas of one flush.
 const DELTAS: usize = 1_000;
@@ -77,6 +78,7 @@ fn main() {
     let time = Duration::from_secs(number("WEIR_FLUSHES_SECONDS", 3));
     let sets = sets();
     let weir = Aggregator::start(RULES);
+    let (one, three) = (Shared::start(1), Shared::start(3));
     let redis = Redis::start("always");
     if redis.is_none() {
         println!("redis-server is not installed: Weir alone is measured");
@@ -86,6 +88,8 @@ fn main() {
         candidate("weir, leases granted too", |source| {
             weir_sender(&weir, source, Claims::All)
         }),
+        candidate("weir, one over valkey", |source| one.sender(source)),
+        candidate("weir, three over valkey", |source| three.sender(source)),
     ];
     if let Some(redis) = &redis {
         candidates.push(candidate("redis, script", |source| script(redis, source)));
@@ -105,6 +109,41 @@ fn main() {
         }
     }
     report(&candidates);
+}
+
+/// Aggregators that share a store.
+struct Shared {
+    members: Vec<Aggregator>,
+    _store: Redis,
+}
+
+impl Shared {
+    fn start(members: usize) -> Self {
+        let store = Redis::valkey("always");
+        let url = format!("redis://{}", store.address());
+        let member = |_| Aggregator::start_with(RULES, &["--store", &url]);
+        let members: Vec<Aggregator> = (0..members).map(member).collect();
+        wait_until("each has its part", || {
+            let owned = members.iter().filter_map(Aggregator::metrics);
+            let owned = owned.map(|metrics| metrics.sum_or_zero("weir_groups_owned", &[]));
+            let owned: Vec<f64> = owned.collect();
+            let most = 16_usize.div_ceil(members.len()) as f64;
+            owned.iter().sum::<f64>() > 15.5 && owned.iter().all(|owned| *owned <= most)
+        });
+        Self {
+            members,
+            _store: store,
+        }
+    }
+
+    /// A source of one of them.
+    fn sender(&self, source: u64) -> Sender<'_> {
+        let place = source % self.members.len() as u64;
+        let mut members = self.members.iter().zip(0..);
+        let member = members.find(|(_, n)| *n == place).map(|(member, _)| member);
+        let member = member.expect("there are members");
+        weir_sender(member, source, Claims::None)
+    }
 }
 
 fn candidate<'a>(name: &'static str, open: impl Fn(u64) -> Sender<'a> + 'a) -> Candidate<'a> {

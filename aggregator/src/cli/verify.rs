@@ -19,7 +19,20 @@ pub(super) struct Args {
     dir: PathBuf,
 }
 
+/// Why a shared store is not verified here.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{0:?} is a store that several share: that it is whole is for its own tools to say, and \
+     `weir serve --store` says what it does not understand of it"
+)]
+struct Shared(String);
+
 pub(super) fn run(args: &Args) -> ExitCode {
+    if let Some(url) = args.dir.to_str().filter(|dir| dir.contains("://")) {
+        return fail(&Shared(
+            url.split('@').next_back().unwrap_or(url).to_owned(),
+        ));
+    }
     match store::verify(Arc::new(RealDisk), &args.dir) {
         Ok(report) => {
             print(&describe(&report));

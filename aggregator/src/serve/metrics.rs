@@ -41,6 +41,8 @@ type Label = [(&'static str, String); 1];
 /// A rule, its tier if it is for one, and whatever else.
 type RuleLabels = Vec<(&'static str, String)>;
 
+const LEAKED: &str = "Hits that sources admitted with nobody to ask, by rule; since this start";
+
 const RETURNED: &str = "Of those, hits given back because of the response, by rule; on record";
 
 /// Every metric of the service.
@@ -141,10 +143,7 @@ impl Metrics {
                 "Hits counted since the beginning, by rule; on record",
             ),
             returned: m.of("returned_hits", RETURNED),
-            leaked: m.of(
-                "leaked_hits",
-                "Hits that sources admitted with nobody to ask, by rule; since this start",
-            ),
+            leaked: m.of("leaked_hits", LEAKED),
             crush: CrushMetrics::new(m),
             checks: m.of("checks", "Requests decided here, by rule and verdict"),
             adds: Adds::of(&m.of("counter_adds", "Adds to counters, by what became of them")),

@@ -190,15 +190,17 @@ fn start(dir: &Path, place: usize, store: &str) -> Member {
         .spawn()
         .unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    loop {
-        line.clear();
-        assert!(out.read_line(&mut line).unwrap() > 0, "it does not start");
-        if let Some(address) = line.trim().strip_prefix("listening on http://") {
-            let address = address.parse().unwrap();
-            // What it says later goes nowhere, and must not stop it.
-            thread::spawn(move || std::io::copy(&mut out, &mut { log }));
-            return Member { child, address };
-        }
-    }
+    let address = announced(&mut out);
+    // What it says later goes nowhere, and must not stop it.
+    thread::spawn(move || std::io::copy(&mut out, &mut { log }));
+    Member { child, address }
+}
+
+fn announced(out: &mut impl BufRead) -> SocketAddr {
+    let mut lines = out.lines().map(Result::unwrap);
+    let address = lines.find_map(|line| {
+        let address = line.trim().strip_prefix("listening on http://")?;
+        Some(address.parse().unwrap())
+    });
+    address.expect("it starts")
 }

@@ -20,7 +20,10 @@ const KEYS: u64 = 24;
 pub const RULE_NAMES: [&str; 2] = ["wide", "other"];
 
 /// What has been acknowledged, by rule and key.
-pub type Books = HashMap<(&'static str, String), u64>;
+pub type Books = HashMap<Entry, u64>;
+
+/// A rule's name and a key.
+type Entry = (&'static str, String);
 
 /// What it will send next in each partition, and what was taken.
 pub struct Source {
@@ -80,7 +83,7 @@ impl Source {
     }
 
     /// A message with a few counts, each partition's in a batch of its own.
-    fn next_message(&mut self) -> (SyncRequest, Vec<((&'static str, String), u64)>) {
+    fn next_message(&mut self) -> (SyncRequest, Vec<(Entry, u64)>) {
         self.message += 1;
         let mut batches: HashMap<u32, Batch> = HashMap::new();
         let mut told = Vec::new();

@@ -1,5 +1,8 @@
 //! Messages with known keys, cut and put together again.
 
+use limiter::key::CounterKey;
+use limiter::wire::{Batch, ClaimGroup};
+
 use super::*;
 
 const RULE: u64 = 7;
