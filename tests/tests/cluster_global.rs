@@ -18,7 +18,7 @@ use weir_tests::wait::{wait_until, wall_us};
 const RULES: &str = "version: 1
 domain: api.example.com
 rules:
-  - { name: scarce, key: header.x-api-key, limit: 600, window: 1m, scope: global }
+  - { name: scarce, key: header.x-api-key, limit: 200, window: 10s, scope: global }
   - { name: ample, key: header.x-api-key, limit: 1000000, window: 1d, scope: global }
   - { name: here, key: header.x-api-key, limit: 1000000, window: 1d }
 ";
@@ -174,13 +174,13 @@ fn ten_times_what_a_global_limit_allows_is_admitted_within_five_percent_of_it() 
         "version: 1\ndomain: api.example.com\nrules:\n  - {{ name: all, key: header.x-api-key, \
          limit: {LIMIT}, window: {WINDOW_S}s, algorithm: fixed_window, scope: global }}\n"
     );
-    let (regions, sources) = (REGIONS.len() as u64, 3);
-    let per_second = 10 * LIMIT / WINDOW_S / (regions * sources);
+    // Of three sources in each of three regions.
+    let per_second = 10 * LIMIT / WINDOW_S / 9;
     let traffic = Traffic {
         keys: vec!["a".to_owned()],
         per_second: u32::try_from(per_second).expect("a few"),
     };
-    let cluster = Cluster::start(&rules, &REGIONS, EACH_WAY, sources as usize, &traffic);
+    let cluster = Cluster::start(&rules, &REGIONS, EACH_WAY, 3, &traffic);
     // Just before a window ends nothing is left of it: what was admitted until then
     // was admitted in windows before.
     let until_the_end_of_a_window = || {
@@ -215,7 +215,7 @@ fn rules_that_change_above_are_in_force_everywhere_within_two_seconds() {
     let before = revisions();
     cluster
         .global
-        .set_rules(&RULES.replace("limit: 600", "limit: 700"));
+        .set_rules(&RULES.replace("limit: 200", "limit: 300"));
     let start = wall_us();
     wait_until("every source runs them", || revisions() > before);
     // The file is looked at twice before it is believed.

@@ -14,7 +14,7 @@ use weir_tests::wait::wait_until;
 const RULES: &str = "version: 1
 domain: api.example.com
 rules:
-  - { name: scarce, key: header.x-api-key, limit: 600, window: 1m }
+  - { name: scarce, key: header.x-api-key, limit: 200, window: 10s }
   - { name: ample, key: header.x-api-key, limit: 1000000, window: 1d }
 ";
 

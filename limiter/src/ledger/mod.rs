@@ -27,7 +27,7 @@ pub use crate::journal::{Journal, ReplayError};
 use crate::{
     key::{CounterKey, PARTITIONS, RuleId},
     ruleset::RuleSet,
-    time::{Micros, Timestamp},
+    time::Timestamp,
     wire::{self, Ack, Batch, SyncReply, SyncRequest, ack::Status},
 };
 use crowd::Crowd;
@@ -354,12 +354,6 @@ impl Ledger {
     /// Sources heard of in the last half minute.
     pub fn sources(&self, now: Timestamp) -> usize {
         self.sources.count(now)
-    }
-
-    /// How long each source heard of in the last half minute has been silent, the
-    /// shortest first.
-    pub fn silences(&self, now: Timestamp) -> Vec<Micros> {
-        self.sources.silences(now)
     }
 
     /// Whether nothing has ever been counted.

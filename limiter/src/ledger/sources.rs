@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use ahash::RandomState;
 use hashbrown::HashMap;
 
+use super::Ledger;
 use crate::{
     cold::Fleet,
     time::{Micros, Timestamp},
@@ -169,5 +170,13 @@ impl Sources {
         let silent = all.saturating_mul(3) / now.since(self.newest).get().max(1);
         let careful = scaled.min(u64::from(heard).saturating_add(silent));
         u32::try_from(careful).unwrap_or(u32::MAX)
+    }
+}
+
+impl Ledger {
+    /// How long each source heard of in the last half minute has been silent, the
+    /// shortest first.
+    pub fn silences(&self, now: Timestamp) -> Vec<Micros> {
+        self.sources.silences(now)
     }
 }
