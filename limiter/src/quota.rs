@@ -33,6 +33,9 @@ pub struct Quota {
 /// Reports in the time in which the whole capacity flows back.
 const REPORTS_PER_REFILL: u64 = 6;
 
+/// A window is short if it is over within so many round trips to the aggregator above.
+const SHORT_ROUND_TRIPS: u64 = 16;
+
 /// No report follows another sooner than this, in microseconds.
 const REPORT_MIN: u64 = 50_000;
 
@@ -76,6 +79,12 @@ impl Quota {
     pub(crate) const fn part_of_refill(&self) -> Micros {
         let part = self.refill().get() / REPORTS_PER_REFILL;
         Micros::new(if part < REPORT_MIN { REPORT_MIN } else { part })
+    }
+
+    /// Whether the aggregator above, whose answers take so long, lends parts of it as it
+    /// comes in and not what is left of each window.
+    pub(crate) const fn is_short(&self, round_trip: Micros) -> bool {
+        self.refill().get() < round_trip.get().saturating_mul(SHORT_ROUND_TRIPS)
     }
 
     /// The time in which the whole capacity is there again.

@@ -91,7 +91,7 @@ fn rules_that_are_put_in_a_region_are_in_force_in_all_of_them() {
     });
     assert_eq!(spend(&us, "here", "k", 5).json()["allowed"], true);
     let refused = put(&eu, "", "version: 1\nrules: nonsense\n");
-    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert_eq!(refused.status, 422, "{}", refused.text());
     let history = get(eu.address, "/v1/rules/history").json();
     assert_eq!(history["history"].as_array().map(Vec::len), Some(2));
 }

@@ -227,6 +227,7 @@ impl Ledger {
         shard.contains = journal.append(&record.to_bytes());
         if let Some(batch) = &record.batch {
             shard.count(0, batch, forwarding, &self.kinds, now);
+            self.upstream.note_counted(batch, forwarding, &self.kinds);
         }
         if self.claimed.contains(&rule) {
             self.note_spent(query, hit, now);

@@ -160,7 +160,7 @@ impl Ledger {
             self.crowd.add(key, now);
         }
         let penalty = loans.punished(rule.penalty, now);
-        let short = claim.region && regional::is_short(&rule.quota, claim.round_trip);
+        let short = claim.region && rule.quota.is_short(claim.round_trip);
         if short {
             state.freed = state.limit_rate;
         }

@@ -192,6 +192,7 @@ impl Ledger {
             shard.contains = journal.append(&record.to_bytes());
             if let Some(batch) = &record.batch {
                 shard.count(source, batch, forwarding, &self.kinds, now);
+                self.upstream.note_counted(batch, forwarding, &self.kinds);
                 note_leaks(&mut self.leaked, batch);
             }
         }

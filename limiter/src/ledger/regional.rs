@@ -8,9 +8,6 @@ use super::{
 };
 use crate::{quota::Quota, time::Micros};
 
-/// A window is short if it is over within so many round trips.
-const SHORT: u64 = 16;
-
 /// How long a loan to a region should last at the least while there is plenty: some
 /// flushes and an answer.
 const HORIZON: Micros = Micros::from_millis(2_000);
@@ -20,11 +17,6 @@ const FLUSH: Micros = Micros::from_millis(500);
 
 /// How long a loan of tokens lasts while there is plenty left.
 const TTL_AMPLE: Micros = Micros::from_secs(30);
-
-/// Whether answers take too long for loans to follow the windows.
-pub(super) const fn is_short(quota: &Quota, round_trip: Micros) -> bool {
-    quota.refill().get() < round_trip.get().saturating_mul(SHORT)
-}
 
 /// Its part of the limit as it comes in, whatever has been spent: over two windows no
 /// more than their limits. What it saves up is its part of one window at the most.

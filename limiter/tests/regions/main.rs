@@ -130,6 +130,8 @@ fn a_region_that_is_cut_off_goes_on_with_its_share_and_is_told_apart() {
     assert!(stats.away && stats.waiting > 0, "{stats:?}");
     offer(&mut world, &rates, "k", 60);
     let cut_off = world.places[0].admitted - before;
+    let stats = world.places[0].region.ledger.upstream_stats(world.now);
+    assert!(stats.unwrap().alone_hits >= cut_off, "{stats:?}");
     assert!(
         (200..=450).contains(&cut_off),
         "{cut_off} of a third of 1000"

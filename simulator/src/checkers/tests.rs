@@ -206,6 +206,8 @@ fn a_refund_that_is_spent_twice_is_noticed() {
     let fleet = Fleet {
         sources: 20,
         round_trip: Micros::ZERO,
+        regions: 1,
+        above: Micros::ZERO,
     };
     let mut windows = Windows::of(Some(fleet), 1, false);
     let query = query();
@@ -303,6 +305,8 @@ fn a_window_that_admits_more_than_its_bound_is_noticed() {
     let fleet = Fleet {
         sources: 20,
         round_trip: Micros::ZERO,
+        regions: 1,
+        above: Micros::ZERO,
     };
     let mut windows = Windows::of(Some(fleet), 1, false);
     let admit = |windows: &mut Windows| windows.admitted(&query(), 0, at(1));

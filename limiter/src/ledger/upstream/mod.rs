@@ -19,13 +19,14 @@ use hashbrown::HashMap;
 
 use super::{
     Journal, Ledger,
+    kind::Kinds,
     record::{Forwarding, Record, Step, StepKind},
 };
 use crate::{
     borrow::{Crowded, Link},
-    key::{CounterKey, HashSeed, KeyHasher, PARTITIONS},
+    key::{CounterKey, HashSeed, KeyHasher, PARTITIONS, RuleId},
     time::{Micros, Timestamp},
-    wire::Outgoing,
+    wire::{Batch, CountGroup, Outgoing},
 };
 pub(super) use forward::Demand;
 pub(super) use room::Room;
@@ -97,7 +98,7 @@ pub(super) struct Upstream {
     hasty: Option<Timestamp>,
     asking: Vec<CounterKey>,
     asked: Timestamp,
-    pub(super) alone_hits: u64,
+    alone_hits: u64,
     out_of_order: u64,
 }
 
@@ -163,6 +164,17 @@ impl Upstream {
             (true, false) => Forwarding::Forwarded,
             (true, true) => Forwarding::Alone,
         }
+    }
+
+    /// Takes note of what was counted while nobody above could be asked.
+    pub(super) fn note_counted(&mut self, batch: &Batch, forwarding: Forwarding, kinds: &Kinds) {
+        if forwarding != Forwarding::Alone {
+            return;
+        }
+        let global = |group: &&CountGroup| kinds.is_global(RuleId(group.rule));
+        let hits = batch.groups.iter().filter(global);
+        let hits = hits.flat_map(|group| &group.hits);
+        self.alone_hits = hits.fold(self.alone_hits, |sum, hits| sum.saturating_add(*hits));
     }
 
     /// How long an answer takes.

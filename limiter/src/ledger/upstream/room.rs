@@ -7,7 +7,7 @@ use crate::{
     cold,
     count::Count,
     key::CounterKey,
-    ledger::{claims, lend::State, regional},
+    ledger::{claims, lend::State},
     quota::{Algorithm, Quota},
     rule::Rule,
     time::{Micros, Timestamp},
@@ -85,7 +85,7 @@ impl Upstream {
         state.freed = if live { lease.rate } else { 0 };
         let quota = &room.rule.quota;
         state.frees = quota.algorithm != Algorithm::FixedWindow;
-        if regional::is_short(quota, self.link.rtt) {
+        if quota.is_short(self.link.rtt) {
             let part = quota.capacity().saturating_mul(HIT.unsigned_abs());
             state.bucket = Some(part / u64::from(self.regions_at_least()));
             state.frees = true;
