@@ -38,6 +38,13 @@ const ASK: &str = "Region::ask";
 /// Where a service listens that is counted.
 const LISTEN: &str = "127.0.0.1:18099";
 
+/// Its rules.
+const RULES: &str = "version: 1
+domain: simulated
+rules:
+  - { name: r, key: [header.x-key], limit: 1000, window: 1m }
+";
+
 /// Seconds that each fleet runs.
 const SECONDS: f64 = 4.0;
 
@@ -121,7 +128,7 @@ fn serve(weir: &str, messages: u64) -> Result<f64, String> {
     let folder = env::temp_dir().join(format!("weir-instructions-{}", std::process::id()));
     let words = |error: std::io::Error| error.to_string();
     fs::create_dir_all(&folder).map_err(words)?;
-    fs::write(folder.join("rules.yaml"), "version: 1\nrules: []\n").map_err(words)?;
+    fs::write(folder.join("rules.yaml"), RULES).map_err(words)?;
     let mut service = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", weir])
         .args(["serve", "--listen", LISTEN, "--rules", "rules.yaml"])
@@ -131,7 +138,7 @@ fn serve(weir: &str, messages: u64) -> Result<f64, String> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(words)?;
-    let mut tries = (0..300).filter_map(|_| {
+    let mut tries = (0..900).filter_map(|_| {
         thread::sleep(Duration::from_millis(100));
         TcpStream::connect(LISTEN).ok()
     });

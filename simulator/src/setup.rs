@@ -191,8 +191,12 @@ impl Setup {
         Fleet {
             sources: u32::try_from(sources).unwrap_or(u32::MAX),
             round_trip: self.path.round_trip,
-            regions: 1,
-            above: Micros::ZERO,
+            regions: self
+                .global
+                .map_or(1, |_| u32::try_from(self.regions).unwrap_or(1)),
+            above: self
+                .global
+                .map_or(Micros::ZERO, |path| path.round_trip.plus(path.jitter)),
         }
     }
 
