@@ -90,12 +90,17 @@ worker-module: rust-targets $(BINARYEN_STAMP) ## the Worker without rules, as th
 # files, clocks and streams, none of which the limiter ever touches.
 COMPONENT_LINKER = $(dir $(shell rustc --print target-libdir))bin/wasm-component-ld
 
+COMPONENT = cargo rustc --locked -p edge-filter --lib --crate-type cdylib --profile wasm \
+  --target $(COMPONENT_TARGET)
+COMPONENT_LINK = -C linker=$(COMPONENT_LINKER)
+
 .PHONY: component
-component: rust-targets ## the component for any host: weir_limiter.wasm
-	cargo rustc --locked -p edge-filter --lib --crate-type cdylib --features component --profile wasm \
-	  --target $(COMPONENT_TARGET) -- -C linker=$(COMPONENT_LINKER)
+component: rust-targets ## components: the limiter for any host, and middleware for servers of WASI's HTTP
+	$(COMPONENT) --features component -- $(COMPONENT_LINK)
 	cp $(TARGET)/$(COMPONENT_TARGET)/wasm/edge_filter.wasm $(TARGET)/weir_limiter.wasm
-	@ls -l $(TARGET)/weir_limiter.wasm
+	$(COMPONENT) --features middleware -- $(COMPONENT_LINK)
+	cp $(TARGET)/$(COMPONENT_TARGET)/wasm/edge_filter.wasm $(TARGET)/weir_middleware.wasm
+	@ls -l $(TARGET)/weir_limiter.wasm $(TARGET)/weir_middleware.wasm
 
 RULES ?= deploy/cloudflare/rules.yaml
 
@@ -125,6 +130,7 @@ lint: rust-targets format ## formatting and lints, native and Wasm
 	cargo clippy --locked -p edge-filter --features envoy --target $(WASM_TARGET) -- -D warnings
 	cargo clippy --locked -p edge-filter --features worker --target $(WORKER_TARGET) -- -D warnings
 	cargo clippy --locked -p edge-filter --features component --target $(WASIP2_TARGET) -- -D warnings
+	cargo clippy --locked -p edge-filter --features middleware --target $(WASIP2_TARGET) -- -D warnings
 	cargo check --locked -p limiter --target wasm32-unknown-unknown
 
 # The command as the tests find it. `cargo build` would build it once more, with
@@ -179,15 +185,15 @@ accuracy: ## simulated fleets beside one exact limiter
 	cargo run --locked --release -p simulator --example simulate -- tests/cases/accuracy.json
 
 # Redis and PostgreSQL are measured, too, where Debian's packages are installed.
-BENCHES := decide matching size envoy_cost worker flushes books counters
+BENCHES := decide matching size envoy_cost worker component flushes books counters
 BENCH ?= $(BENCHES)
 
 .PHONY: bench
-bench: setup wasm worker-module ## every bench, or one: make bench BENCH=decide
+bench: setup wasm worker-module component ## every bench, or one: make bench BENCH=decide
 	cargo build --locked --release -p aggregator
 	mkdir -p $(TARGET)/tmp
 	for bench in $(BENCH); do \
-	  TMPDIR="$(abspath $(TARGET))/tmp" cargo bench --locked -p weir-tests --bench $$bench; \
+	  TMPDIR="$(abspath $(TARGET))/tmp" cargo bench --locked -p weir-tests -p weir-component --bench $$bench; \
 	done
 
 .PHONY: clean

@@ -14,6 +14,7 @@
 //! | `envoy` | the adapter for Envoy: bytes between it and the above |
 //! | `worker` | the adapter for Cloudflare's Workers, and the region as objects there |
 //! | `component` | the adapter for hosts of WebAssembly components |
+//! | `middleware` | the adapter for servers of WASI's HTTP: a limiter in front of a handler |
 //!
 //! Nothing here panics: a panic inside a host takes a whole worker's limiter
 //! with it. Only the adapters talk to a host; the rest runs in any test.
@@ -26,6 +27,8 @@ pub mod config;
 mod envoy;
 pub mod explain;
 pub mod metrics;
+#[cfg(all(feature = "middleware", target_arch = "wasm32"))]
+mod middleware;
 pub mod pairs;
 pub mod refusal;
 pub mod request;

@@ -69,6 +69,17 @@ pub fn limiter_component() -> PathBuf {
     )
 }
 
+/// The middleware for servers of WASI's HTTP: `WEIR_MIDDLEWARE_WASM`, or what
+/// `make component` made.
+#[must_use]
+pub fn middleware_component() -> PathBuf {
+    found(
+        "WEIR_MIDDLEWARE_WASM",
+        Some(target_dir().join("weir_middleware.wasm")),
+        "make component",
+    )
+}
+
 /// What runs Workers: `WORKERD_BIN`, or what `make setup` installed.
 #[must_use]
 pub fn workerd() -> PathBuf {

@@ -72,6 +72,10 @@ impl Instance {
     #[must_use]
     pub fn new() -> Self {
         let (engine, component) = component();
+        Self::of(engine, component)
+    }
+
+    fn of(engine: &Engine, component: &Component) -> Self {
         let mut store = Store::new(engine, ());
         let linker = Linker::new(engine);
         let bindings = wit::Limiter::instantiate(&mut store, component, &linker);
@@ -81,16 +85,28 @@ impl Instance {
         }
     }
 
+    /// An instance of a component that was compiled otherwise.
+    ///
+    /// # Panics
+    /// If the settings are refused.
+    #[must_use]
+    pub fn on(engine: &Engine, component: &Component, settings: &Settings) -> Self {
+        Self::of(engine, component).configured(settings)
+    }
+
     /// An instance with these settings.
     ///
     /// # Panics
     /// If they are refused.
     #[must_use]
     pub fn with(settings: &Settings) -> Self {
-        let mut instance = Self::new();
-        let taken = instance.call(|source, store| source.call_configure(store, settings));
+        Self::new().configured(settings)
+    }
+
+    fn configured(mut self, settings: &Settings) -> Self {
+        let taken = self.call(|source, store| source.call_configure(store, settings));
         taken.expect("settings that are taken");
-        instance
+        self
     }
 
     /// An instance of this number, with all defaults.

@@ -8,6 +8,8 @@
 mod artifact;
 mod fleet;
 mod garbage;
+mod middleware;
 mod node;
 mod readme;
+mod site;
 mod source;
