@@ -1,7 +1,7 @@
 //! The middleware in a server of WASI's HTTP: who is denied, who goes on, and what the
 //! region hears of it.
 
-use limiter::rule::{QuotaHeaders, Rule, StatusMatch, TellWhen};
+use limiter::rule::{HOLD_MAX, QuotaHeaders, Rule, StatusMatch, TellWhen};
 use weir_tests::region::{Manner, Region};
 use weir_tests::rules::{per_address, per_header, per_window};
 use weir_tests::wait::wait_until;
@@ -10,8 +10,14 @@ use crate::site::Site;
 
 const HEADER: &str = "x-key";
 
+/// A busy machine may take its time to answer, and nobody is to be denied for that.
+fn patient(mut rule: Rule) -> Rule {
+    rule.hold = HOLD_MAX;
+    rule
+}
+
 fn region(limit: u64) -> Region {
-    Region::start(vec![per_header("per-key", HEADER, limit, 3_600)])
+    Region::start(vec![patient(per_header("per-key", HEADER, limit, 3_600))])
 }
 
 #[test]
@@ -85,7 +91,7 @@ fn requests_that_wait_do_so_side_by_side() {
 
 #[test]
 fn without_a_region_that_answers_requests_go_on_and_are_counted_as_leaked_once_it_is_back() {
-    let region = region(1_000);
+    let region = Region::start(vec![per_header("per-key", HEADER, 1_000, 3_600)]);
     let site = Site::before(
         region.address(),
         &[("WEIR_SETTINGS", r#"{"timeout_ms": 200}"#)],
@@ -110,7 +116,7 @@ fn without_a_region_that_answers_requests_go_on_and_are_counted_as_leaked_once_i
 
 #[test]
 fn what_failed_behind_can_be_given_back_and_a_client_told_of_its_quota() {
-    let mut rule: Rule = per_header("per-key", HEADER, 2, 3_600);
+    let mut rule = patient(per_header("per-key", HEADER, 2, 3_600));
     rule.refund = vec![StatusMatch::Class(5)];
     rule.quota_headers = QuotaHeaders {
         when: TellWhen::Always,
@@ -129,7 +135,7 @@ fn what_failed_behind_can_be_given_back_and_a_client_told_of_its_quota() {
 
 #[test]
 fn an_address_is_the_one_that_the_server_says_and_no_other() {
-    let region = Region::start(vec![per_address("per-address", 1, 3_600)]);
+    let region = Region::start(vec![patient(per_address("per-address", 1, 3_600))]);
     let site = Site::before(
         region.address(),
         &[("WEIR_CLIENT_ADDRESS", "X-Real-Address")],
@@ -148,7 +154,7 @@ fn an_address_is_the_one_that_the_server_says_and_no_other() {
 
 #[test]
 fn a_denied_call_of_grpc_gets_a_status_of_its_own() {
-    let region = Region::start(vec![per_window("all", 1, 3_600)]);
+    let region = Region::start(vec![patient(per_window("all", 1, 3_600))]);
     let site = Site::before(region.address(), &[]);
     let call = [("content-type", "application/grpc+proto")];
     assert_eq!(site.status("/", &call), 200);

@@ -68,6 +68,8 @@ impl Site {
 
     /// An instance with these variables.
     pub(crate) fn with(variables: &[(&str, &str)]) -> Self {
+        // Before anybody waits: it takes longer than all that comes after.
+        component();
         let wasi = WasiCtx::builder().envs(variables).build();
         let handled = Arc::new(AtomicU64::new(0));
         let host = Host {
