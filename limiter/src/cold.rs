@@ -51,9 +51,33 @@ pub(crate) fn credit(limit: u64, sources: u32) -> u64 {
     }
 }
 
-/// Hits that those who are too far away may together: `impatient` of `sources`.
-pub(crate) fn reserve(limit: u64, sources: u32, impatient: u32) -> u64 {
-    credit(limit, sources).saturating_mul(u64::from(impatient.min(sources)))
+/// Hits that one of so many regions may admit before it has asked the aggregator above:
+/// all together a quarter of the limit, or one each of a limit that is too small for
+/// that.
+pub(crate) fn of_region(limit: u64, regions: u32) -> u64 {
+    let regions = u64::from(regions.max(1));
+    let one = (limit / regions).min(1);
+    (limit / PART.saturating_mul(regions)).max(one)
+}
+
+/// Who may admit unasked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Fleet {
+    /// All who share the limit.
+    pub(crate) sources: u32,
+    /// Of those, sources that are too far away to ask.
+    pub(crate) impatient: u32,
+    /// Of those, regions.
+    pub(crate) regions: u32,
+}
+
+/// Hits that all of a fleet may admit unasked together.
+pub(crate) fn reserve(limit: u64, fleet: Fleet) -> u64 {
+    let far = u64::from(fleet.impatient.min(fleet.sources));
+    let far = credit(limit, fleet.sources).saturating_mul(far);
+    let regions = u64::from(fleet.regions.min(fleet.sources));
+    let regions = of_region(limit, fleet.sources).saturating_mul(regions);
+    far.saturating_add(regions)
 }
 
 /// Hits that are left beyond the reserve when a key is first called crowded: as
@@ -67,11 +91,34 @@ pub(crate) fn margin(limit: u64, reserve: u64) -> u64 {
 mod tests {
     use super::*;
 
+    fn far(sources: u32, impatient: u32) -> Fleet {
+        Fleet {
+            sources,
+            impatient,
+            regions: 0,
+        }
+    }
+
+    #[test]
+    fn regions_that_have_not_asked_never_admit_more_than_the_limit() {
+        for (limit, regions) in [(1, 3), (2, 3), (3, 3), (5, 3), (100, 3), (1_000, 40)] {
+            let fleet = Fleet {
+                sources: regions,
+                impatient: 0,
+                regions,
+            };
+            assert!(reserve(limit, fleet) <= limit, "{limit} over {regions}");
+        }
+        assert_eq!(of_region(1_000, 3), 83);
+        assert_eq!(of_region(5, 3), 1);
+        assert_eq!(of_region(1_000, u32::MAX), 0);
+    }
+
     #[test]
     fn all_sources_together_get_a_quarter_of_the_limit_at_the_most() {
         for (limit, sources) in [(100, 20), (100, 25), (100, 26), (1_000, 20), (7, 3), (1, 1)] {
             assert!(
-                reserve(limit, sources, sources) * PART <= limit,
+                reserve(limit, far(sources, sources)) * PART <= limit,
                 "{limit} over {sources}"
             );
         }
@@ -79,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_fleet_that_can_wait_needs_no_reserve() {
-        assert_eq!(reserve(1_000, 20, 0), 0);
+        assert_eq!(reserve(1_000, far(20, 0)), 0);
         assert_eq!(within(1_000, 20_000, 20), 1);
         assert_eq!(within(100, 20_000, 20), 0);
     }

@@ -10,10 +10,12 @@ extern crate alloc;
 
 pub mod address;
 pub mod answer;
+mod borrow;
 pub mod bound;
 mod cold;
 pub mod count;
 pub mod counter;
+pub mod cut;
 pub mod decision;
 pub mod edge;
 pub mod journal;

@@ -33,6 +33,9 @@ pub struct Quota {
 /// Reports in the time in which the whole capacity flows back.
 const REPORTS_PER_REFILL: u64 = 6;
 
+/// A window is short if it is over within so many round trips to the aggregator above.
+const SHORT_ROUND_TRIPS: u64 = 16;
+
 /// No report follows another sooner than this, in microseconds.
 const REPORT_MIN: u64 = 50_000;
 
@@ -65,17 +68,31 @@ impl Quota {
     /// How often its keys have to be reported, so that what is not in the books yet
     /// is a small part of what flows back meanwhile. In a fixed window nothing does.
     pub const fn report_interval(&self) -> Option<Micros> {
-        let refill = match self.algorithm {
-            Algorithm::FixedWindow => return None,
-            Algorithm::SlidingWindow => self.window.longest(),
+        match self.algorithm {
+            Algorithm::FixedWindow => None,
+            Algorithm::SlidingWindow | Algorithm::TokenBucket => Some(self.part_of_refill()),
+        }
+    }
+
+    /// The same of a limit that is shared over regions, where a window's limit is lent as
+    /// it comes in.
+    pub(crate) const fn part_of_refill(&self) -> Micros {
+        let part = self.refill().get() / REPORTS_PER_REFILL;
+        Micros::new(if part < REPORT_MIN { REPORT_MIN } else { part })
+    }
+
+    /// Whether the aggregator above, whose answers take so long, lends parts of it as it
+    /// comes in and not what is left of each window.
+    pub(crate) const fn is_short(&self, round_trip: Micros) -> bool {
+        self.refill().get() < round_trip.get().saturating_mul(SHORT_ROUND_TRIPS)
+    }
+
+    /// The time in which the whole capacity is there again.
+    pub(crate) const fn refill(&self) -> Micros {
+        match self.algorithm {
+            Algorithm::FixedWindow | Algorithm::SlidingWindow => self.window.longest(),
             Algorithm::TokenBucket => self.memory(),
-        };
-        let part = refill.get() / REPORTS_PER_REFILL;
-        Some(Micros::new(if part < REPORT_MIN {
-            REPORT_MIN
-        } else {
-            part
-        }))
+        }
     }
 
     /// How long a count stays of any use after its last hit: once this much

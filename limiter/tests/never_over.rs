@@ -105,6 +105,8 @@ impl World {
         let fleet = Fleet {
             sources: 5,
             round_trip: Micros::ZERO,
+            regions: 1,
+            above: Micros::ZERO,
         };
         Over::of(self.rules.rule(0).unwrap(), fleet).hits()
     }

@@ -130,6 +130,8 @@ impl Setup {
         Fleet {
             sources: u32::try_from(self.sources()).unwrap_or(u32::MAX),
             round_trip: self.path.round_trip,
+            regions: 1,
+            above: Micros::ZERO,
         }
     }
 

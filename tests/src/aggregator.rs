@@ -21,6 +21,7 @@ pub struct Aggregator {
     process: Option<Process>,
     folder: TempDir,
     arguments: Vec<String>,
+    binary: Option<PathBuf>,
 }
 
 impl Aggregator {
@@ -40,7 +41,20 @@ impl Aggregator {
     /// If it does not become ready.
     #[must_use]
     pub fn start_with(rules: &str, arguments: &[&str]) -> Self {
-        let mut aggregator = Self {
+        let mut aggregator = Self::prepare(arguments);
+        aggregator.set_rules(rules);
+        aggregator.launch();
+        aggregator
+    }
+
+    /// One that is not started yet, by [`Aggregator::restart`]. It has no data, and no
+    /// rule file unless it is given one.
+    ///
+    /// # Panics
+    /// If there is no temporary folder for it.
+    #[must_use]
+    pub fn prepare(arguments: &[&str]) -> Self {
+        Self {
             address: free_address(),
             process: None,
             folder: TempDir::with_prefix("weir-aggregator-").expect("a temporary folder"),
@@ -48,10 +62,26 @@ impl Aggregator {
                 .iter()
                 .map(|&argument| argument.to_owned())
                 .collect(),
-        };
-        aggregator.set_rules(rules);
-        aggregator.launch();
-        aggregator
+            binary: None,
+        }
+    }
+
+    /// Runs another release from its next start on: the `weir` at this path.
+    pub fn run_as(&mut self, weir: PathBuf) {
+        self.binary = Some(weir);
+    }
+
+    /// Takes a copy of another's data, which must not run.
+    ///
+    /// # Panics
+    /// If it cannot be copied, or either runs.
+    pub fn copy_data_of(&self, other: &Self) {
+        assert!(self.process.is_none() && other.process.is_none());
+        fs::create_dir_all(self.data_dir()).expect("a folder");
+        for entry in fs::read_dir(other.data_dir()).expect("data").flatten() {
+            let copy = self.data_dir().join(entry.file_name());
+            fs::copy(entry.path(), copy).expect("a copy");
+        }
     }
 
     /// Where it listens, or listened.
@@ -142,15 +172,17 @@ impl Aggregator {
     }
 
     fn launch(&mut self) {
-        let mut command = Command::new(binaries::weir());
+        let weir = self.binary.clone().unwrap_or_else(binaries::weir);
+        let mut command = Command::new(weir);
         command
             .arg("serve")
             .args(["--listen", &self.address.to_string()])
             .arg("--data-dir")
             .arg(self.data_dir())
-            .arg("--rules")
-            .arg(self.rules_file())
             .args(&self.arguments);
+        if self.rules_file().exists() {
+            command.arg("--rules").arg(self.rules_file());
+        }
         let mut process = Process::start("weir serve", command, self.log_file());
         wait_until("the aggregator is ready", || {
             if let Some(status) = process.ended() {

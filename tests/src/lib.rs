@@ -14,8 +14,11 @@
 //! | `envoy`, `envoy_config` | a real Envoy with the filter in it |
 //! | `wasm` | what a WebAssembly module imports and exports |
 //! | `workerd` | a real workerd with the Worker in it, and its region |
+//! | `filter_metrics` | what the filter tells Envoy, by name |
 //! | `fleet` | three Envoys of two workers that share one `weir serve` |
-//! | `delay` | a region far away, or one that fell silent |
+//! | `delay` | a region far away, one that fell silent, a network that loses and heals |
+//! | `light` | sources in threads of the test, and what they were acknowledged |
+//! | `site` | one region with such sources before it, and its books compared |
 //! | `counting` | an allocator that counts |
 //! | `measure` | medians, and time spent, for the benches |
 //! | `warm` | a source whose every key is leased |
@@ -45,9 +48,11 @@ pub mod counting;
 pub mod delay;
 pub mod envoy;
 pub mod envoy_config;
+pub mod filter_metrics;
 pub mod fleet;
 pub mod flush;
 pub mod http;
+pub mod light;
 pub mod load;
 pub mod measure;
 pub mod postgres_server;
@@ -56,6 +61,7 @@ pub mod prom;
 pub mod redis_server;
 pub mod region;
 pub mod rules;
+pub mod site;
 pub mod spray;
 pub mod talk;
 pub mod upstream;

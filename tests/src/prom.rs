@@ -1,6 +1,7 @@
 //! Reading `/metrics` and `/stats/prometheus`: the sum of the samples of one name
 //! whose labels match.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use crate::http;
@@ -43,11 +44,46 @@ impl Samples {
         self.sum(name, labels).unwrap_or(0.0)
     }
 
+    /// The sums of the samples called `name`, by their value of a label, in whole
+    /// numbers; those of zero are left out.
+    #[must_use]
+    pub fn by(&self, name: &str, label: &str) -> BTreeMap<String, u64> {
+        let mut sums = BTreeMap::new();
+        for line in self.0.lines().filter(|line| line.starts_with(name)) {
+            let start = format!("{label}=\"");
+            let Some((_, rest)) = line.split_once(&start) else {
+                continue;
+            };
+            let (Some(of), Some(value)) = (rest.split('"').next(), value(line, name, &[])) else {
+                continue;
+            };
+            if value > 0.0 {
+                *sums.entry(of.to_owned()).or_default() += whole(value);
+            }
+        }
+        sums
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
     /// The lines that mention `part`: for a failing test's message.
     #[must_use]
     pub fn lines_with(&self, part: &str) -> Vec<&str> {
         self.0.lines().filter(|line| line.contains(part)).collect()
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "counters are whole and small"
+)]
+fn whole(count: f64) -> u64 {
+    count.round() as u64
 }
 
 fn value(line: &str, name: &str, wanted: &[String]) -> Option<f64> {

@@ -43,12 +43,18 @@ pub(super) enum Command {
         /// How to say it
         #[arg(long, value_enum, default_value_t)]
         format: Format,
-        /// Sources that share each limit: Envoy workers, say
+        /// Sources that share each limit in a region: Envoy workers, say
         #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
         sources: u32,
         /// Milliseconds from a question to the region to its answer
         #[arg(long, value_name = "MS", default_value_t = 2)]
         round_trip_ms: u64,
+        /// Regions that share limits of scope global
+        #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+        regions: u32,
+        /// Milliseconds from a region's question to the aggregator above to its answer
+        #[arg(long, value_name = "MS", default_value_t = 150)]
+        upstream_round_trip_ms: u64,
     },
     /// Write a rule file in the form that a Worker bundles
     Compile(compile::Args),
@@ -114,10 +120,14 @@ pub(super) fn run(command: Command) -> ExitCode {
             format,
             sources,
             round_trip_ms,
+            regions,
+            upstream_round_trip_ms,
         } => {
             let fleet = Fleet {
                 sources,
                 round_trip: Micros::from_millis(round_trip_ms),
+                regions,
+                above: Micros::from_millis(upstream_round_trip_ms),
             };
             let (text, status) = rules::check(&file, format.into(), fleet);
             print(&text);

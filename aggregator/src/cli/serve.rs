@@ -12,6 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   weir serve --rules rules.yaml
   weir serve --config weir.yaml --listen 127.0.0.1:9000
+  weir serve --config weir.yaml --dry-run
   weir serve --listen 0.0.0.0:8080 --token-file tokens.yaml --tls-cert cert.pem --tls-key key.pem
 
 The configuration file is YAML; its fields are the flags below with _ for -.
@@ -26,17 +27,30 @@ pub(super) struct Args {
     /// The configuration file; a flag wins over it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Check the settings and the files that they name, and exit: 0 if it would start with them
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
 pub(super) fn run(args: Args) -> ExitCode {
+    let dry_run = args.dry_run;
     let config = match configure(args) {
         Ok(config) => config,
         Err(error) => return fail(&error),
     };
     if let Err(error) = logging::start(&config) {
         return fail(&error);
+    }
+    if dry_run {
+        return match serve::check(config) {
+            Ok(()) => {
+                print("the settings and the files that they name are good");
+                ExitCode::SUCCESS
+            }
+            Err(error) => fail(&error),
+        };
     }
     let scheme = if config.tls.is_some() {
         "https"

@@ -12,15 +12,20 @@ use ureq::{
 
 mod download;
 mod events;
+mod exchange;
 mod problem;
 mod tls;
 
 pub use download::Download;
 pub use events::Events;
+pub use exchange::{Answered, Exchange};
 pub use problem::Problem;
 
 /// How long it may take to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Connections that are kept to be used again.
+const KEPT: usize = 16;
 
 /// How long an answer may take, a second more than the service lets itself.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(11);
@@ -85,6 +90,15 @@ pub enum ClientError {
 impl Client {
     /// A client that has not connected yet.
     pub fn new(target: Target) -> Result<Self, ClientError> {
+        Self::with_patience(target, CONNECT_TIMEOUT, ANSWER_TIMEOUT)
+    }
+
+    /// The same, that waits no longer than this to connect, and for an answer.
+    pub fn with_patience(
+        target: Target,
+        connect: Duration,
+        answer: Duration,
+    ) -> Result<Self, ClientError> {
         let url = target.url.trim_end_matches('/').to_owned();
         let host = url
             .strip_prefix("http://")
@@ -96,8 +110,9 @@ impl Client {
             .http_status_as_error(false)
             .max_redirects(0)
             .proxy(None)
-            .timeout_connect(Some(CONNECT_TIMEOUT))
-            .timeout_recv_response(Some(ANSWER_TIMEOUT))
+            .timeout_connect(Some(connect))
+            .timeout_recv_response(Some(answer))
+            .max_idle_connections_per_host(KEPT)
             .tls_config(tls::config(target.ca.as_deref(), target.cert.as_ref())?)
             .build()
             .new_agent();

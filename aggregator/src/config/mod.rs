@@ -9,17 +9,22 @@ use std::{
     time::Duration,
 };
 
+mod drain;
 mod settings;
+mod shared;
 mod tls_files;
 pub(crate) mod token_file;
+mod upstream;
 pub(crate) mod yaml;
 
+pub use drain::Drain;
 pub use settings::{DurabilityName, LogFormat, RulesFrom, Settings};
 pub use tls_files::TlsFiles;
+pub use upstream::UpstreamTarget;
 
 use limiter::{counter::TenantLimits, time::Micros};
 
-use crate::store::Durability;
+use crate::{shared::StoreUrl, store::Durability};
 
 /// A configuration that can be run.
 #[derive(Clone, Debug)]
@@ -30,18 +35,26 @@ pub struct Config {
     pub token_file: Option<PathBuf>,
     /// What TLS is spoken with; without it, plain HTTP is.
     pub tls: Option<TlsFiles>,
-    /// Where the counters are kept.
+    /// Where the counters are kept, unless in a shared store.
     pub data_dir: PathBuf,
+    /// Where they are kept if several aggregators share them.
+    pub store: Option<StoreUrl>,
+    /// Where other members of a shared store reach this one; none: where it listens.
+    pub advertise: Option<String>,
     /// The rule file; without one the rules on record stay in force.
     pub rules: Option<PathBuf>,
     /// Whose word on the rules counts; the file's only if there is one.
     pub rules_from: RulesFrom,
     /// What this region is called.
     pub region: String,
+    /// The aggregator that adds up regions, if this is one.
+    pub upstream: Option<UpstreamTarget>,
     /// What an acknowledged hit survives.
     pub durability: Durability,
     /// What one client, or all together, may use.
     pub limits: Limits,
+    /// How it ends.
+    pub drain: Drain,
     /// What one tenant may keep in counters.
     pub tenant: TenantLimits,
     /// Keys of rules that are counted at once.
@@ -123,6 +136,33 @@ pub enum ConfigError {
         /// The one that is missing.
         needs: &'static str,
     },
+    /// Two settings that exclude each other.
+    #[error("{field} and {other} exclude each other: {why}")]
+    Both {
+        /// One.
+        field: &'static str,
+        /// The other.
+        other: &'static str,
+        /// Why.
+        why: &'static str,
+    },
+    /// Where the aggregator above is does not say so.
+    #[error(
+        "upstream is {url:?}; it is where the aggregator above is, as in http://10.0.0.7:8080, or \
+         several of those, separated by commas"
+    )]
+    Upstream {
+        /// What it says.
+        url: String,
+    },
+    /// Where others reach this one does not say so.
+    #[error("advertise is {url:?}; {right}")]
+    Advertise {
+        /// What it says.
+        url: String,
+        /// What would be right.
+        right: &'static str,
+    },
     /// A number is outside its range.
     #[error("{field} is {value}; it must be between {least} and {most}")]
     Range {
@@ -153,6 +193,7 @@ impl TryFrom<Settings> for Config {
         let tenant = tenant_limits(&settings)?;
         let idempotency_lifetime = idempotency_lifetime(&settings)?;
         let rules_from = rules_from(&settings)?;
+        let drain = Drain::of(&settings)?;
         let listen = settings
             .listen
             .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
@@ -160,6 +201,8 @@ impl TryFrom<Settings> for Config {
             return Err(ConfigError::Exposed { listen });
         }
         let tls = TlsFiles::of(&settings)?;
+        let upstream = UpstreamTarget::of(&settings)?;
+        shared::check(&settings, listen)?;
         let snapshot_log_bytes = settings.snapshot_log_bytes.unwrap_or(256 * u64::from(MIB));
         in_range("snapshot_log_bytes", snapshot_log_bytes, 4096, 1 << 40)?;
         let keys_max = settings.keys_max.unwrap_or(4_000_000);
@@ -168,10 +211,13 @@ impl TryFrom<Settings> for Config {
             listen,
             token_file: settings.token_file,
             tls,
+            store: settings.store,
+            advertise: settings.advertise,
             data_dir: settings.data_dir.unwrap_or_else(|| "weir-data".into()),
             rules: settings.rules,
             rules_from,
             region: settings.region.unwrap_or_else(|| "local".into()),
+            upstream,
             durability: match settings.durability {
                 Some(DurabilityName::Written) => Durability::Written,
                 Some(DurabilityName::Fsynced) | None => Durability::Fsynced,
@@ -180,6 +226,7 @@ impl TryFrom<Settings> for Config {
             keys_max,
             idempotency_lifetime,
             limits,
+            drain,
             snapshot_log_bytes,
             log_format: settings.log_format.unwrap_or_default(),
             log: settings.log.unwrap_or_else(|| "info".into()),

@@ -6,6 +6,8 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
+use crate::shared::StoreUrl;
+
 /// Every setting, each of which may be left out.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -40,6 +42,15 @@ pub struct Settings {
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
 
+    /// A store that several aggregators of this region share, in place of a data directory:
+    /// redis://[user:password@]host[:port][,host...][/db][?wait=N&wait_ms=N&lease_ms=N]
+    #[arg(long, value_name = "URL", env = "WEIR_STORE", hide_env_values = true)]
+    pub store: Option<StoreUrl>,
+
+    /// Where the others who share the store reach this one [default: where it listens]
+    #[arg(long, value_name = "URL")]
+    pub advertise: Option<String>,
+
     /// Whose word on the rules counts: the rule file's, or that of clients who may change
     /// rules; then the rule file is only for a start without any [default: file if there is one]
     #[arg(long, value_enum, value_name = "FROM")]
@@ -48,6 +59,27 @@ pub struct Settings {
     /// What this region is called, in logs and metrics [default: local]
     #[arg(long, value_name = "NAME")]
     pub region: Option<String>,
+
+    /// Where the aggregator is that adds up regions: rules come from there, and those of scope
+    /// global hold over all of its regions. Several, separated by commas, are tried in turn
+    #[arg(long, value_name = "URL")]
+    pub upstream: Option<String>,
+
+    /// The file with the token to show it; read again whenever it is refused
+    #[arg(long, value_name = "FILE")]
+    pub upstream_token_file: Option<PathBuf>,
+
+    /// The authority (PEM) that signed its certificate
+    #[arg(long, value_name = "FILE")]
+    pub upstream_ca: Option<PathBuf>,
+
+    /// The certificate (PEM, with its chain) to show it, if it asks for one
+    #[arg(long, value_name = "FILE")]
+    pub upstream_cert: Option<PathBuf>,
+
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub upstream_key: Option<PathBuf>,
 
     /// What an acknowledged hit survives [default: fsynced]
     #[arg(long, value_enum)]
@@ -105,6 +137,15 @@ pub struct Settings {
     /// How long a request may take before it is answered 503 [default: 10000]
     #[arg(long, value_name = "MS")]
     pub request_timeout_ms: Option<u32>,
+
+    /// How long requests are still taken after a signal to stop, while /readyz says no, so that
+    /// load balancers notice [default: 0]
+    #[arg(long, value_name = "MS")]
+    pub drain_delay_ms: Option<u32>,
+
+    /// How long connections may take to finish after that [default: 10000]
+    #[arg(long, value_name = "MS")]
+    pub drain_timeout_ms: Option<u32>,
 
     /// Log bytes after which a snapshot is taken [default: 268435456]
     #[arg(long, value_name = "BYTES")]
@@ -166,8 +207,15 @@ impl Settings {
             tls_client_ca: self.tls_client_ca.or(below.tls_client_ca),
             data_dir: self.data_dir.or(below.data_dir),
             rules: self.rules.or(below.rules),
+            store: self.store.or(below.store),
+            advertise: self.advertise.or(below.advertise),
             rules_from: self.rules_from.or(below.rules_from),
             region: self.region.or(below.region),
+            upstream: self.upstream.or(below.upstream),
+            upstream_token_file: self.upstream_token_file.or(below.upstream_token_file),
+            upstream_ca: self.upstream_ca.or(below.upstream_ca),
+            upstream_cert: self.upstream_cert.or(below.upstream_cert),
+            upstream_key: self.upstream_key.or(below.upstream_key),
             durability: self.durability.or(below.durability),
             queue_requests_max: self.queue_requests_max.or(below.queue_requests_max),
             queue_bytes_max: self.queue_bytes_max.or(below.queue_bytes_max),
@@ -188,6 +236,8 @@ impl Settings {
                 .tenant_requests_per_second_max
                 .or(below.tenant_requests_per_second_max),
             request_timeout_ms: self.request_timeout_ms.or(below.request_timeout_ms),
+            drain_delay_ms: self.drain_delay_ms.or(below.drain_delay_ms),
+            drain_timeout_ms: self.drain_timeout_ms.or(below.drain_timeout_ms),
             snapshot_log_bytes: self.snapshot_log_bytes.or(below.snapshot_log_bytes),
             log_format: self.log_format.or(below.log_format),
             log_keys: self.log_keys.or(below.log_keys),

@@ -288,6 +288,8 @@ fn fields(rule: &Rule) -> Vec<(String, String)> {
     let fleet = Fleet {
         sources: 1,
         round_trip: Micros::ZERO,
+        regions: 1,
+        above: Micros::ZERO,
     };
     let report = serde_json::to_value(RuleReport::of(rule, fleet));
     let Ok(Value::Object(report)) = report else {

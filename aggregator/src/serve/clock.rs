@@ -19,6 +19,9 @@ pub trait Clock: Send {
     /// now on, none before it is.
     fn go_on_from(&mut self, told: Timestamp);
 
+    /// How far the region's time is ahead of the machine's clock, if that was set back.
+    fn ahead(&mut self) -> Duration;
+
     /// Time since the clock was made, for waits and latencies.
     fn uptime(&mut self) -> Duration;
 }
@@ -87,6 +90,11 @@ impl Clock for SystemClock {
         }
     }
 
+    fn ahead(&mut self) -> Duration {
+        let machine = Timestamp::from_micros(whole_micros((self.machine)()));
+        Duration::from_micros(self.now().since(machine).get())
+    }
+
     fn uptime(&mut self) -> Duration {
         self.started.elapsed()
     }
@@ -128,6 +136,7 @@ mod tests {
         clock.go_on_from(told);
         let now = clock.now();
         assert!(now >= told && now.since(told) < Micros::from_secs(1800));
+        assert!((HOUR / 2..HOUR * 2).contains(&clock.ahead()));
         clock.go_on_from(at(1));
         assert!(clock.now() >= now);
     }

@@ -21,10 +21,19 @@ use prometheus_client::{
     registry::{Metric, Registry},
 };
 
+mod cluster;
 mod crush;
 mod door;
+mod load;
+mod upstream;
 
-use self::{crush::CrushMetrics, door::DoorMetrics};
+mod sum;
+
+pub(super) use self::sum::sum;
+use self::{
+    cluster::ClusterMetrics, crush::CrushMetrics, door::DoorMetrics, load::LoadMetrics,
+    upstream::UpstreamMetrics,
+};
 use super::task::Origin;
 
 type Label = [(&'static str, String); 1];
@@ -49,6 +58,9 @@ pub(super) struct Metrics {
     rule_changes: Family<Label, Counter>,
     snapshot_age_seconds: Gauge<f64, AtomicU64>,
     pub(super) door: DoorMetrics,
+    pub(super) load: LoadMetrics,
+    pub(super) upstream: UpstreamMetrics,
+    pub(super) cluster: ClusterMetrics,
     pub(super) syncs: Counter,
     pub(super) refused_syncs: Counter,
     pub(super) commit_seconds: Histogram,
@@ -75,6 +87,15 @@ struct Maker(Registry);
 impl Maker {
     fn of<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
         self.with(name, help, M::default())
+    }
+
+    /// Spans of time, from a quarter of a millisecond to eight seconds.
+    fn seconds(&mut self, name: &str, help: &str) -> Histogram {
+        self.with(
+            name,
+            help,
+            Histogram::new(exponential_buckets(0.000_25, 2.0, 16)),
+        )
     }
 
     fn with<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
@@ -140,12 +161,14 @@ impl Metrics {
                 "Time since the last whole snapshot was begun; NaN before the first",
             ),
             door: DoorMetrics::new(m),
+            load: LoadMetrics::new(m),
+            upstream: UpstreamMetrics::new(m),
+            cluster: ClusterMetrics::new(m),
             syncs: m.of("syncs", "Messages from sources that were answered"),
             refused_syncs: m.of("syncs_refused", "Messages from sources that meant nothing"),
-            commit_seconds: m.with(
+            commit_seconds: m.seconds(
                 "commit_seconds",
                 "How long commits took, from leaving memory to being durable",
-                Histogram::new(exponential_buckets(0.000_25, 2.0, 16)),
             ),
             commit_failures: m.of("commit_failures", "Commits that the disk did not take"),
             snapshots: m.of("snapshots", "Snapshots taken since this start"),

@@ -38,6 +38,9 @@ pub trait Disk: Send + Sync + 'static {
     /// Makes the names in `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
+    /// What room there is where `dir` is.
+    fn room(&self, dir: &Path) -> io::Result<Room>;
+
     /// Takes the lock at `path` without waiting.
     fn lock(&self, path: &Path, hold: Hold) -> io::Result<Locking>;
 }
@@ -53,6 +56,15 @@ pub trait File: Send {
 
     /// Cuts the file to `len` bytes; the next append goes there.
     fn set_len(&mut self, len: u64) -> io::Result<()>;
+}
+
+/// What room a disk has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that this process may still write.
+    pub free_bytes: u64,
+    /// How large it is, in bytes.
+    pub bytes: u64,
 }
 
 /// What a lock is taken for.

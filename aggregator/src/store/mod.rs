@@ -58,7 +58,7 @@ mod snapshot_write;
 mod tests;
 
 pub use backup::Backup;
-pub use disk::{Disk, File, Hold, Lock, Locking};
+pub use disk::{Disk, File, Hold, Lock, Locking, Room};
 pub use error::{AppendError, CommitError, Damage, OpenError, SnapshotError};
 #[cfg(any(test, feature = "fake-disk"))]
 pub use fake_disk::{Crash, FakeDisk};

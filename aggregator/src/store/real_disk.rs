@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use super::disk::{Disk, File, Hold, Locking};
+use super::disk::{Disk, File, Hold, Locking, Room};
 
 /// The file system of this machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,6 +62,14 @@ impl Disk for RealDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         fs::File::open(dir)?.sync_all()
+    }
+
+    fn room(&self, dir: &Path) -> io::Result<Room> {
+        let disk = rustix::fs::statvfs(dir)?;
+        Ok(Room {
+            free_bytes: disk.f_bavail.saturating_mul(disk.f_frsize),
+            bytes: disk.f_blocks.saturating_mul(disk.f_frsize),
+        })
     }
 
     fn lock(&self, path: &Path, hold: Hold) -> io::Result<Locking> {

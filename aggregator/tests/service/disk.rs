@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Condvar, Mutex},
 };
 
-use aggregator::store::{Disk, File, Hold, Locking, RealDisk};
+use aggregator::store::{Disk, File, Hold, Locking, RealDisk, Room};
 
 #[derive(Default)]
 pub struct Gate {
@@ -133,6 +133,9 @@ impl Disk for TestDisk {
     }
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.disk.sync_dir(dir)
+    }
+    fn room(&self, dir: &Path) -> io::Result<Room> {
+        self.disk.room(dir)
     }
     fn lock(&self, path: &Path, hold: Hold) -> io::Result<Locking> {
         self.disk.lock(path, hold)

@@ -1,8 +1,8 @@
 //! What responses change of one key's state: hits taken back, and hits spent beyond
 //! what was lent.
 
-use super::entry::{Entry, tokens};
-use crate::{time::Timestamp, window::WindowIndex};
+use super::entry::Entry;
+use crate::{borrow::tokens, time::Timestamp, window::WindowIndex};
 
 impl Entry {
     /// Takes back hits that were counted in `window`. What is in no batch yet never

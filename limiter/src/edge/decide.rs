@@ -62,7 +62,7 @@ impl Limiter {
             now,
             region_now: self.region_now(now),
             away: self.link.is_away(now),
-            sources: self.sources,
+            sources: 0,
             waited: weighing != Weighing::First,
             impatient: false,
             far: self.far.known,
@@ -88,6 +88,10 @@ impl Limiter {
                 Entry::new(hit.key, id, place, shared)
             });
             at.impatient = weighing == Weighing::Last || self.cannot_wait(rule);
+            at.sources = match rule.scope {
+                Scope::Global => self.sources.saturating_mul(self.regions),
+                Scope::Pop | Scope::Region => self.sources,
+            };
             let answer = match slot.and_then(|slot| self.table.get_mut(slot)) {
                 Some(entry) => {
                     entry.touched = true;

@@ -4,6 +4,7 @@
 
 use super::{judge::Answer, outbox::Delta, table::Slot};
 use crate::{
+    borrow::{HIT, Lease},
     count::Count,
     decision::Tier,
     key::{CounterKey, RuleId},
@@ -11,9 +12,6 @@ use crate::{
     window::WindowIndex,
     wire::ClaimGroup,
 };
-
-/// One hit, in tokens.
-pub(super) const HIT: i64 = 1_000_000;
 
 /// A gap between two requests that is so many times the time to the next flush
 /// makes it unlikely that one comes before that.
@@ -45,26 +43,6 @@ pub(super) struct Entry {
     pub(super) spent: Timestamp,
     /// Whether the region counts this key, too.
     pub(super) shared: bool,
-}
-
-/// What the region has lent.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lease {
-    /// In hand at `at`; negative: admitted ahead of the region's word.
-    pub(super) tokens: i64,
-    pub(super) at: Timestamp,
-    pub(super) rate: u64,
-    pub(super) expires: Timestamp,
-    /// Until when it is of no use to ask.
-    pub(super) quiet: Timestamp,
-    /// A second, while the region is away; 0: none named.
-    pub(super) share: u64,
-    /// Hits left over all sources, as last told, less those spent here since.
-    pub(super) remaining: u64,
-    /// When the whole limit is there again, as last told.
-    pub(super) resets: Timestamp,
-    /// Before then the books have no room for a request, as last told.
-    pub(super) retry: Timestamp,
 }
 
 /// Hits admitted and not yet acknowledged.
@@ -320,61 +298,4 @@ impl Report {
     pub(super) const fn is_empty(&self) -> bool {
         self.unacked == 0 && self.returned == 0
     }
-}
-
-impl Lease {
-    /// Whether it may be spent at `now`. A clock that has gone back by more than
-    /// a second ends it: nobody knows how long ago it was made.
-    pub(super) fn is_live(&self, now: Timestamp) -> bool {
-        now < self.expires && self.at <= now.after(Micros::from_secs(1))
-    }
-
-    /// Takes in what has come in by `now`, or by its expiry.
-    pub(super) fn accrue(&mut self, now: Timestamp) {
-        let until = now.min(self.expires);
-        if until <= self.at {
-            return;
-        }
-        if self.rate > 0 {
-            self.tokens = self
-                .tokens
-                .saturating_add(gain(self.rate, until.since(self.at)));
-        }
-        self.at = until;
-    }
-
-    /// Takes in the share that goes on while the region is away: never more
-    /// than a second of it, or two hits, is saved up.
-    pub(super) fn accrue_share(&mut self, now: Timestamp) {
-        let most = i64::try_from(self.share).unwrap_or(i64::MAX).max(2 * HIT);
-        let gained = gain(self.share, now.since(self.at));
-        self.tokens = self.tokens.saturating_add(gained).min(most);
-        self.at = self.at.max(now);
-    }
-
-    /// Whether a cost is covered.
-    pub(super) fn covers(&self, cost: u64) -> bool {
-        self.tokens >= tokens(cost)
-    }
-
-    /// How long until a cost is covered at `rate`; none if it never is.
-    pub(super) fn wait(&self, cost: u64, rate: u64) -> Option<Micros> {
-        let missing = u64::try_from(tokens(cost).saturating_sub(self.tokens)).unwrap_or(0);
-        let wait = u128::from(missing)
-            .saturating_mul(1_000_000)
-            .checked_add(u128::from(rate).saturating_sub(1))?
-            .checked_div(u128::from(rate))?;
-        Some(Micros::new(u64::try_from(wait).unwrap_or(u64::MAX)))
-    }
-}
-
-/// A cost in tokens.
-pub(super) fn tokens(cost: u64) -> i64 {
-    i64::try_from(cost).unwrap_or(i64::MAX).saturating_mul(HIT)
-}
-
-/// `rate` a second, for `span`.
-fn gain(rate: u64, span: Micros) -> i64 {
-    let gained = u128::from(rate) * u128::from(span.get()) / 1_000_000;
-    i64::try_from(gained).unwrap_or(i64::MAX)
 }

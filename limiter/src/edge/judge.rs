@@ -1,10 +1,8 @@
 //! One rule's answer to one request, from what is known here.
 
-use super::{
-    crowd::Crowd,
-    entry::{Entry, Lease, tokens},
-};
+use super::entry::Entry;
 use crate::{
+    borrow::{Crowded, Lease, tokens},
     cold,
     decision::Tier,
     quota::Quota,
@@ -53,7 +51,7 @@ pub(super) struct Circumstances<'a> {
     pub(super) region_now: Timestamp,
     /// Whether nobody can be asked.
     pub(super) away: bool,
-    /// Sources the region knows of.
+    /// Sources that share the rule's limit.
     pub(super) sources: u32,
     /// Whether the request has waited for the region's answer.
     pub(super) waited: bool,
@@ -62,7 +60,7 @@ pub(super) struct Circumstances<'a> {
     /// Whether the region knows that this source is too far away to wait.
     pub(super) far: bool,
     /// Which keys are crowded.
-    pub(super) crowd: &'a Crowd,
+    pub(super) crowd: &'a Crowded,
 }
 
 /// Answers for one rule. Brings the entry up to date; spends nothing.

@@ -2,12 +2,10 @@
 
 mod amend;
 mod close;
-mod crowd;
 mod decide;
 mod entry;
 mod judge;
 mod late;
-mod link;
 mod outbox;
 mod reply;
 mod send;
@@ -20,15 +18,15 @@ use alloc::{string::String, sync::Arc, vec::Vec};
 
 use ahash::RandomState;
 
+pub use crate::wire::{Outgoing, ReplyError};
 use crate::{
+    borrow::{Crowded, Lease, Link},
     rule::{Consistency, Rule, Scope},
     ruleset::RuleSet,
     time::{Micros, Timestamp},
 };
 pub use close::{Answered, Open};
-use crowd::Crowd;
 use late::Late;
-use link::Link;
 use outbox::Outbox;
 pub use stats::{RuleStats, SourceStats};
 use table::{Slot, Table};
@@ -58,7 +56,9 @@ pub struct Limiter {
     next_flush: Timestamp,
     /// Sources that the region knows of.
     sources: u32,
-    crowd: Crowd,
+    /// Regions that share limits of scope `global`.
+    regions: u32,
+    crowd: Crowded,
     far: Far,
     /// The region's clock in the latest reply.
     heard_us: u64,
@@ -85,26 +85,6 @@ pub struct Settings {
     pub flush_interval: Micros,
     /// Seeds of the key table's hash: random, and secret.
     pub hash_seeds: [u64; 4],
-}
-
-/// Bytes to be carried to the region: the body of one `POST /v1/sync`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outgoing {
-    /// To name it by when its answer comes or does not.
-    pub id: u64,
-    /// A `SyncRequest`.
-    pub body: Vec<u8>,
-}
-
-/// Why a reply was not taken.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReplyError {
-    /// It is not a `SyncReply`, or not to that message.
-    #[error("the reply is not a sync reply to this message")]
-    Malformed,
-    /// The rules in it are refused; those in force stay.
-    #[error("the rules in the reply are refused: {0}")]
-    Rules(String),
 }
 
 /// Whether requests cannot wait for the region: some rule's patience ends before
@@ -138,7 +118,7 @@ impl Limiter {
             message: identity.epoch,
             outbox: Outbox::new(identity.epoch),
             table: Table::new(RandomState::with_seeds(a, b, c, d), settings.keys_max),
-            crowd: Crowd::new(RandomState::with_seeds(b, c, d, a)),
+            crowd: Crowded::new(RandomState::with_seeds(b, c, d, a)),
             heard_us: 0,
             far: Far::default(),
             identity,
@@ -154,6 +134,7 @@ impl Limiter {
             turn: 0,
             next_flush: Timestamp::default(),
             sources: u32::MAX,
+            regions: 1,
         }
     }
 
@@ -186,9 +167,9 @@ impl Limiter {
             if penalty(&rules, entry.place) != before {
                 entry.penalty_until = Timestamp::default();
             }
-            entry.lease = entry::Lease {
+            entry.lease = Lease {
                 at: entry.lease.at,
-                ..entry::Lease::default()
+                ..Lease::default()
             };
             entry.claim.answered = false;
         }
@@ -196,7 +177,7 @@ impl Limiter {
         let asks = |rule: &&Rule| rule.limits() && rule.scope != Scope::Pop && leased(rule);
         self.far.hold_min = rules.rules().filter(asks).map(|rule| rule.hold).min();
         let interval = self.settings.flush_interval;
-        let within = |rule: &Rule| rule.quota.report_interval().filter(|at| *at < interval);
+        let within = |rule: &Rule| rule.report_interval().filter(|at| *at < interval);
         self.hasty.within = rules.rules().map(within).collect();
         self.rules = rules;
     }

@@ -4,8 +4,9 @@ use alloc::{string::ToString, sync::Arc};
 
 use prost::Message;
 
-use super::{Limiter, ReplyError, entry::Lease, outbox::Fate};
+use super::{Limiter, ReplyError, outbox::Fate};
 use crate::{
+    borrow::Lease,
     key::CounterKey,
     ruleset::RuleSet,
     time::{Micros, Timestamp},
@@ -36,6 +37,7 @@ impl Limiter {
         self.link
             .answered(sent, Timestamp::from_micros(reply.now_us), now);
         self.sources = reply.sources.max(1);
+        self.regions = reply.regions.max(1);
         self.far.known = self.far.told;
         self.heard_us = self.heard_us.max(reply.now_us);
         self.crowd
@@ -44,7 +46,7 @@ impl Limiter {
             self.acknowledge(ack, now);
         }
         for group in &reply.leases {
-            self.take_leases(group, reply.message, sent, now);
+            self.take_leases(group, reply.message, sent);
         }
         match reply.rules {
             Some(rules) => {
@@ -84,9 +86,7 @@ impl Limiter {
         }
     }
 
-    /// Leases last from when the claim was sent: that is before the region
-    /// granted them, so that none is spent after the region thinks it over.
-    fn take_leases(&mut self, group: &LeaseGroup, message: u64, sent: Timestamp, now: Timestamp) {
+    fn take_leases(&mut self, group: &LeaseGroup, message: u64, sent: Timestamp) {
         for (place, bytes) in group.keys.as_chunks::<16>().0.iter().enumerate() {
             let Some(slot) = self.table.find(CounterKey::from_bytes(*bytes)) else {
                 continue;
@@ -97,26 +97,12 @@ impl Limiter {
             if entry.claim.message != message || !entry.claim.open {
                 continue;
             }
-            let value = |column: &[u64]| column.get(place).copied().unwrap_or(0);
-            let until = |column: &[u64]| sent.after(Micros::from_millis(value(column)));
-            let tokens = i64::try_from(value(&group.tokens_micro)).unwrap_or(i64::MAX);
-            // A debt is paid by a grant, not by being told that there is none.
-            let debt = entry.lease.tokens.saturating_add(entry.claim.spent).min(0);
-            let tokens = if tokens == 0 { debt } else { tokens };
-            let spent = u64::try_from(entry.claim.spent / super::entry::HIT).unwrap_or(0);
-            entry.lease = Lease {
-                tokens: entry.left_of(tokens),
-                at: now,
-                rate: value(&group.rate_micro),
-                expires: until(&group.ttl_ms),
-                quiet: until(&group.quiet_ms),
-                share: value(&group.share_micro),
-                remaining: value(&group.remaining).saturating_sub(spent),
-                resets: until(&group.reset_ms),
-                retry: until(&group.retry_ms),
-            };
-            if value(&group.penalty_ms) > 0 {
-                entry.penalty_until = until(&group.penalty_ms);
+            let lease = entry.lease.granted(group, place, entry.claim.spent, sent);
+            let tokens = entry.left_of(lease.tokens);
+            entry.lease = Lease { tokens, ..lease };
+            let penalty = group.penalty_ms.get(place).copied().unwrap_or(0);
+            if penalty > 0 {
+                entry.penalty_until = sent.after(Micros::from_millis(penalty));
             }
             entry.settle_claim();
         }

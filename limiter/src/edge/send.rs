@@ -134,6 +134,8 @@ impl Limiter {
             heard_us: self.heard_us,
             impatient: self.far.told,
             lists: self.rules.lists().iter().map(|list| list.id().0).collect(),
+            sources: 0,
+            round_trip_us: self.link.rtt.get(),
         }
     }
 

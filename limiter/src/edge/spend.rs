@@ -3,10 +3,10 @@
 use super::{
     Limiter,
     decide::{Part, Parts},
-    entry::tokens,
     judge::Answer,
 };
 use crate::{
+    borrow::tokens,
     decision::{Decision, Tier},
     rule::Scope,
     time::{Micros, Timestamp},

@@ -2,7 +2,12 @@
 
 use alloc::vec::Vec;
 
-use super::{Journal, Ledger, crowd, lend::HIT, record::Record};
+use super::{
+    Journal, Ledger, crowd,
+    lend::HIT,
+    record::Record,
+    upstream::{Demand, Room},
+};
 use crate::{
     count::Count,
     decision::{Decision, Tier, Verdict},
@@ -28,6 +33,7 @@ impl Ledger {
                 continue;
             };
             let decision = self.look(rule, query.rules.id(hit.rule), hit, now);
+            self.note_demand(rule, hit, decision.remaining, now);
             let fits = decision.remaining >= hit.cost;
             if !fits && rule.action == Action::Deny {
                 if denied.is_none_or(|known| decision.frees_after(&known)) {
@@ -73,30 +79,25 @@ impl Ledger {
         let quota = &rule.quota;
         let claimed = id.is_some_and(|id| self.claimed.contains(&id));
         let reserve = if claimed {
-            crowd::reserve(quota, self.sources.expected(now), self.sources.impatient())
+            crowd::reserve(quota, self.fleet(rule, now))
         } else {
             0
         };
-        let shard = self.shards.get_mut(hit.key.partition() as usize);
-        let (count, lent) = shard.map_or_else(
-            || (Count::default(), 0),
-            |shard| {
-                (
-                    shard.count_of(hit.key),
-                    shard.lent_or_kept(hit.key, quota, reserve, now),
-                )
-            },
-        );
-        let lent = lent.div_ceil(HIT);
-        let remaining = count.remaining(quota, now).saturating_sub(lent);
+        let Left {
+            count,
+            hits,
+            lent,
+            patience,
+        } = self.left(rule, id, hit, reserve, now);
+        let remaining = hits.saturating_sub(lent);
+        let wait = |lent| wait(&count, quota, hit.cost, lent, now).map(|at| at.max(patience));
         let penalty = self.punished(rule, hit.key, now);
         let (remaining, retry_after) = if penalty > Micros::ZERO {
-            let free = wait(&count, quota, hit.cost, lent, now);
-            (0, free.map(|free| free.max(penalty)))
+            (0, wait(lent).map(|free| free.max(penalty)))
         } else if remaining >= hit.cost {
             (remaining, None)
         } else {
-            (remaining, wait(&count, quota, hit.cost, lent, now))
+            (remaining, wait(lent))
         };
         Decision {
             rule: hit.rule,
@@ -106,6 +107,64 @@ impl Ledger {
             retry_after,
             tier: Tier::Region,
             shadowed: false,
+        }
+    }
+
+    /// What is left of a key, and what is lent of that.
+    fn left(
+        &mut self,
+        rule: &Rule,
+        id: Option<RuleId>,
+        hit: &Hit,
+        reserve: u64,
+        now: Timestamp,
+    ) -> Left {
+        let upward = self.is_upward(rule);
+        let Some(shard) = self.shards.get_mut(hit.key.partition() as usize) else {
+            return Left::default();
+        };
+        let count = shard.count_of(hit.key);
+        let quota = &rule.quota;
+        let (hits, freed, patience) = if upward {
+            let unacked = shard.stream.unacked(hit.key, 0).0;
+            let room = Room {
+                rule,
+                key: hit.key,
+                count: &count,
+                unacked,
+                wanted: hit.cost.saturating_mul(HIT),
+            };
+            let stake = id.and_then(|id| shard.stake(hit.key, id, now));
+            let state = self.upstream.state(stake, &room, now);
+            let hits = u64::try_from(state.room).unwrap_or(0) / HIT;
+            (hits, state.freed, state.wait)
+        } else {
+            let freed = count.freed_per_second(quota, now);
+            (count.remaining(quota, now), freed, Micros::ZERO)
+        };
+        let lent = shard.lent_or_kept(hit.key, freed, reserve, now);
+        Left {
+            count,
+            hits,
+            lent: lent.div_ceil(HIT),
+            patience,
+        }
+    }
+
+    /// Takes note of what was asked of a key that others spend from, too.
+    fn note_demand(&mut self, rule: &Rule, hit: &Hit, left: u64, now: Timestamp) {
+        if !self.is_upward(rule) {
+            return;
+        }
+        if let Some(shard) = self.shards.get_mut(hit.key.partition() as usize) {
+            let free = i64::try_from(left.saturating_mul(HIT)).unwrap_or(i64::MAX);
+            let demand = Demand {
+                offered: hit.cost,
+                lacking: hit.cost.saturating_sub(left),
+                exceeded: false,
+                free,
+            };
+            self.upstream.note(shard, hit.key, rule, demand, now);
         }
     }
 
@@ -131,9 +190,16 @@ impl Ledger {
             let Some(loans) = shard.loans.of(hit.key) else {
                 return;
             };
-            if loans.punish(rule.penalty, now) && loans.note_crowd(now) {
+            let anew = loans.punish(rule.penalty, now);
+            if anew && loans.note_crowd(now) {
                 self.crowd.add(hit.key, now);
             }
+            let demand = Demand {
+                exceeded: anew,
+                free: i64::MAX,
+                ..Demand::default()
+            };
+            self.upstream.note(shard, hit.key, rule, demand, now);
         }
     }
 
@@ -156,10 +222,12 @@ impl Ledger {
             groups: Vec::from([group]),
             ..Batch::default()
         };
-        let record = Record::counted(0, batch, now);
+        let forwarding = self.upstream.forwarding(now);
+        let record = Record::counted(0, batch, forwarding, now);
         shard.contains = journal.append(&record.to_bytes());
         if let Some(batch) = &record.batch {
-            shard.count(0, batch, &self.kinds, now);
+            shard.count(0, batch, forwarding, &self.kinds, now);
+            self.upstream.note_counted(batch, forwarding, &self.kinds);
         }
         if self.claimed.contains(&rule) {
             self.note_spent(query, hit, now);
@@ -168,10 +236,15 @@ impl Ledger {
 
     /// Tells the sources if little is left now.
     fn note_spent(&mut self, query: &Query, hit: &Hit, now: Timestamp) {
-        let (Some(rule), Some(shard)) = (
-            query.rules.rule(hit.rule),
-            self.shards.get_mut(hit.key.partition() as usize),
-        ) else {
+        let Some(rule) = query.rules.rule(hit.rule) else {
+            return;
+        };
+        let fleet = self.fleet(rule, now);
+        // Else the aggregator above says so.
+        if self.is_upward(rule) {
+            return;
+        }
+        let Some(shard) = self.shards.get_mut(hit.key.partition() as usize) else {
             return;
         };
         let count = shard.count_of(hit.key);
@@ -181,12 +254,25 @@ impl Ledger {
             return;
         };
         let (lent, covered) = loans.lent_and_covered(freed, now);
-        let sources = self.sources.expected(now);
-        let reserve = crowd::reserve(&rule.quota, sources, self.sources.impatient());
-        if crowd::is_crowded(&rule.quota, room, lent, covered, reserve) && loans.note_crowd(now) {
+        let reserve = crowd::reserve(&rule.quota, fleet);
+        let margin = crowd::margin(&rule.quota, reserve, false);
+        if crowd::is_crowded(margin, room, lent, covered, reserve) && loans.note_crowd(now) {
             self.crowd.add(hit.key, now);
         }
     }
+}
+
+/// What is left of a key.
+#[derive(Default)]
+struct Left {
+    /// What was counted here.
+    count: Count,
+    /// Hits left, what is lent among them.
+    hits: u64,
+    /// Hits lent.
+    lent: u64,
+    /// No answer from above comes sooner.
+    patience: Micros,
 }
 
 /// When a cost will fit if nobody else comes and what is lent is spent.

@@ -8,13 +8,16 @@ use super::{
     lend::{self, HIT, Own, State, Terms},
     loan::Claim,
     loans::KeyLoans,
+    regional,
     shard::keys,
+    upstream::{Demand, Room, Stake},
 };
 use crate::{
+    cold::Fleet,
     count::Count,
     key::{CounterKey, PARTITIONS, RuleId},
-    quota::Algorithm,
-    rule::{Consistency, Cost, Rule},
+    quota::{Algorithm, Quota},
+    rule::{Consistency, Cost, Rule, Scope},
     time::{Micros, Timestamp},
     wire::{ClaimGroup, LeaseGroup, SyncRequest},
 };
@@ -77,12 +80,7 @@ fn fits(keys: &[u8], columns: &[&Vec<u64>]) -> Result<(), &'static str> {
 
 impl Ledger {
     /// Answers claims: one lease group for each claim group whose rule is known.
-    pub(super) fn lend(
-        &mut self,
-        request: &SyncRequest,
-        sources: u32,
-        now: Timestamp,
-    ) -> Vec<LeaseGroup> {
+    pub(super) fn lend(&mut self, request: &SyncRequest, now: Timestamp) -> Vec<LeaseGroup> {
         let mut leases = Vec::with_capacity(request.claims.len());
         for group in &request.claims {
             let mut lease = LeaseGroup {
@@ -98,12 +96,18 @@ impl Ledger {
                 continue;
             };
             self.claimed.insert(RuleId(group.rule));
+            let at = Claimed {
+                rule,
+                id: RuleId(group.rule),
+                fleet: self.fleet(rule, now),
+                upward: self.is_upward(rule),
+            };
             let mut answered = Vec::with_capacity(group.keys.len());
             for (place, key) in keys(&group.keys).enumerate() {
                 let claim = claim(request, group, place);
-                if let Some((count, terms)) = self.answer(rule, key, &claim, sources, now) {
+                if let Some((told, terms)) = self.answer(&at, key, &claim, now) {
                     answered.extend_from_slice(&key.to_bytes());
-                    push(&mut lease, &terms, rule, &count, &claim, now);
+                    push(&mut lease, &terms, &told);
                 }
             }
             lease.keys = answered.into();
@@ -119,14 +123,33 @@ impl Ledger {
 
     fn answer(
         &mut self,
-        rule: &Rule,
+        at: &Claimed<'_>,
         key: CounterKey,
         claim: &Claim,
-        sources: u32,
         now: Timestamp,
-    ) -> Option<(Count, Terms)> {
+    ) -> Option<(Told, Terms)> {
+        let rule = at.rule;
         let shard = self.shards.get_mut(key.partition() as usize)?;
         let count = shard.count_of(key);
+        let mut told = Told::by_the_books(rule, &count, claim, now);
+        let mut state = if at.upward {
+            let unacked = shard.stream.unacked(key, 0).0;
+            let wanted = claim.wanted;
+            let stake = shard.stake(key, at.id, now);
+            if let Some(stake) = &stake {
+                told.by_stake(stake, claim, now);
+            }
+            let room = Room {
+                rule,
+                key,
+                count: &count,
+                unacked,
+                wanted,
+            };
+            self.upstream.state(stake, &room, now)
+        } else {
+            state(rule, &rule.quota, &count, claim.wanted, now)
+        };
         let mut aside = KeyLoans::default();
         let (loans, on_record) = match shard.loans.of(key) {
             Some(loans) => (loans, true),
@@ -137,34 +160,115 @@ impl Ledger {
             self.crowd.add(key, now);
         }
         let penalty = loans.punished(rule.penalty, now);
-        if rule.consistency == Consistency::Edge {
-            return Some((count, lend::told(penalty)));
+        let short = claim.region && rule.quota.is_short(claim.round_trip);
+        if short {
+            state.freed = state.limit_rate;
         }
-        let mut state = state(rule, &count, claim.wanted, now);
-        state.sources = u64::from(sources);
-        state.coarse = rule.quota.capacity() < state.sources.saturating_mul(2);
-        let (lent, covered) = loans.lent_and_covered(state.freed, now);
         let quota = &rule.quota;
-        let reserve = crowd::reserve(quota, sources, self.sources.impatient());
-        let is_crowded = crowd::is_crowded(quota, state.room, lent, covered, reserve);
+        state.sources = u64::from(at.fleet.sources);
+        state.coarse = quota.capacity() < state.sources.saturating_mul(2);
+        let (lent, covered) = loans.lent_and_covered(state.freed, now);
+        let reserve = crowd::reserve(quota, at.fleet);
+        let margin = crowd::margin(quota, reserve, at.upward);
+        let is_crowded = crowd::is_crowded(margin, state.room, lent, covered, reserve);
         if is_crowded && on_record && loans.note_crowd(now) {
             self.crowd.add(key, now);
         }
         if !loans.is_known_crowded(now) {
-            let own = crowd::own_reserve(quota, sources, claim.impatient);
+            let own = crowd::own_reserve(quota, at.fleet, claim);
             state.reserve = reserve.saturating_sub(own);
         }
         let own = own(claim);
-        let terms = loans.answer(claim, state.freed, now, |standing| {
-            if penalty > Micros::ZERO {
-                lend::punished(&state, standing, penalty)
-            } else if rule.consistency == Consistency::Exact || !on_record {
-                lend::exact(&state, standing, &own)
-            } else {
-                lend::terms(&state, standing, &own)
-            }
-        })?;
-        Some((count, terms))
+        let mut terms = if rule.consistency == Consistency::Edge {
+            lend::told(penalty)
+        } else {
+            loans.answer(claim, state.freed, now, |standing| {
+                if penalty > Micros::ZERO {
+                    lend::punished(&state, standing, penalty)
+                } else if short {
+                    regional::by_rate(&state, standing, &own, quota)
+                } else if claim.region {
+                    regional::terms(&state, standing, &own, claim.round_trip)
+                } else if rule.consistency == Consistency::Exact || !on_record {
+                    lend::exact(&state, standing, &own)
+                } else {
+                    lend::terms(&state, standing, &own)
+                }
+            })?
+        };
+        if at.upward {
+            let lacking = claim.wanted.saturating_sub(terms.tokens);
+            terms.quiet = terms.quiet.min(state.wait);
+            let lent = i64::try_from(lent).unwrap_or(i64::MAX);
+            let demand = Demand {
+                offered: claim.offered / HIT,
+                lacking: lacking.div_ceil(HIT),
+                exceeded: punished_anew,
+                free: state.room.saturating_sub(lent),
+            };
+            self.upstream.note(shard, key, rule, demand, now);
+        }
+        Some((told, terms))
+    }
+
+    /// Whether what may be lent under a rule is what the aggregator above lends.
+    pub(super) fn is_upward(&self, rule: &Rule) -> bool {
+        rule.scope == Scope::Global && self.upstream.is_set()
+    }
+
+    /// Who may admit unasked of what a rule limits.
+    pub(super) fn fleet(&self, rule: &Rule, now: Timestamp) -> Fleet {
+        let fleet = self.sources.fleet(now);
+        if rule.scope == Scope::Global {
+            let sources = fleet.sources.saturating_mul(self.upstream.regions());
+            Fleet { sources, ..fleet }
+        } else {
+            fleet
+        }
+    }
+}
+
+/// The rule of a group of claims, and how it is kept.
+struct Claimed<'a> {
+    rule: &'a Rule,
+    id: RuleId,
+    /// Who may admit unasked of what it limits.
+    fleet: Fleet,
+    /// Whether what may be lent is what the aggregator above lends.
+    upward: bool,
+}
+
+/// What a client is told.
+struct Told {
+    /// Hits left.
+    remaining: u64,
+    /// Until the whole limit is there again.
+    reset: Micros,
+    /// Until a request could be admitted if nobody else came.
+    retry: Micros,
+}
+
+impl Told {
+    fn by_the_books(rule: &Rule, count: &Count, claim: &Claim, now: Timestamp) -> Self {
+        let left = count.remaining(&rule.quota, now);
+        let retry = count.retry_after(&rule.quota, usual_cost(rule), now);
+        Self {
+            remaining: left.saturating_sub(claim.unreported / HIT),
+            reset: count.reset_after(&rule.quota, now),
+            retry: retry.unwrap_or_default(),
+        }
+    }
+
+    /// As the aggregator above has it, if it has said: it knows of other regions, too.
+    fn by_stake(&mut self, stake: &Stake, claim: &Claim, now: Timestamp) {
+        if !stake.answered {
+            return;
+        }
+        let left = stake.lease.remaining;
+        let left = left.saturating_sub(claim.unreported / HIT);
+        self.remaining = self.remaining.min(left);
+        self.reset = self.reset.max(stake.lease.resets.since(now));
+        self.retry = self.retry.max(stake.lease.retry.since(now));
     }
 }
 
@@ -178,15 +282,22 @@ const fn own(claim: &Claim) -> Own {
 }
 
 /// What a key's books come to.
-fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
-    let quota = &rule.quota;
+pub(super) fn state(
+    rule: &Rule,
+    quota: &Quota,
+    count: &Count,
+    wanted: u64,
+    now: Timestamp,
+) -> State {
     let cost = wanted.div_ceil(HIT).max(1);
     let limit = quota.limit.get();
     let left = quota.window.reset_after(now);
     let room = count.room_micro(quota, now);
+    let freed = freed(rule, quota, count, room, now);
     State {
         room,
-        freed: freed(rule, count, room, now),
+        freed,
+        frees: freed > 0,
         wait: count.retry_after(quota, cost, now).unwrap_or(left),
         ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
         limit_rate: share(limit, 1_000_000_000_000, quota.window.longest().get()),
@@ -195,15 +306,15 @@ fn state(rule: &Rule, count: &Count, wanted: u64, now: Timestamp) -> State {
         coarse: false,
         bucket: (quota.algorithm == Algorithm::TokenBucket)
             .then_some(quota.capacity().saturating_mul(HIT)),
-        interval: quota.report_interval().unwrap_or(FLUSH).min(FLUSH),
+        interval: rule.report_interval().unwrap_or(FLUSH).min(FLUSH),
         reserve: 0,
     }
 }
 
 /// What becomes free each second and may be lent: where responses have cost more than
 /// there was, they are to be worked off first.
-fn freed(rule: &Rule, count: &Count, room: i64, now: Timestamp) -> u64 {
-    let freed = count.freed_per_second(&rule.quota, now);
+fn freed(rule: &Rule, quota: &Quota, count: &Count, room: i64, now: Timestamp) -> u64 {
+    let freed = count.freed_per_second(quota, now);
     match rule.cost.response_header() {
         None => freed,
         Some(_) => {
@@ -225,6 +336,8 @@ fn claim(request: &SyncRequest, group: &ClaimGroup, place: usize) -> Claim {
         wanted: hits(&group.wanted),
         waiting: hits(&group.waiting),
         impatient: request.impatient,
+        region: request.sources > 0,
+        round_trip: Micros::new(request.round_trip_us),
         exceeded: value(&group.exceeded) > 0,
     }
 }
@@ -238,27 +351,14 @@ const fn usual_cost(rule: &Rule) -> u64 {
     }
 }
 
-fn push(
-    lease: &mut LeaseGroup,
-    terms: &Terms,
-    rule: &Rule,
-    count: &Count,
-    claim: &Claim,
-    now: Timestamp,
-) {
+fn push(lease: &mut LeaseGroup, terms: &Terms, told: &Told) {
     lease.tokens_micro.push(terms.tokens);
     lease.rate_micro.push(terms.rate);
     lease.ttl_ms.push(terms.ttl.get() / 1_000);
     lease.quiet_ms.push(terms.quiet.as_millis_ceil());
     lease.share_micro.push(terms.share);
     lease.penalty_ms.push(terms.penalty.as_millis_ceil());
-    let unreported = claim.unreported / HIT;
-    let remaining = count.remaining(&rule.quota, now).saturating_sub(unreported);
-    lease.remaining.push(remaining);
-    let retry = count.retry_after(&rule.quota, usual_cost(rule), now);
-    let retry = retry.unwrap_or_default().as_millis_ceil();
-    lease.retry_ms.push(retry);
-    lease
-        .reset_ms
-        .push(count.reset_after(&rule.quota, now).as_millis_ceil());
+    lease.remaining.push(told.remaining);
+    lease.retry_ms.push(told.retry.as_millis_ceil());
+    lease.reset_ms.push(told.reset.as_millis_ceil());
 }

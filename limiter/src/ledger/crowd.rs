@@ -3,8 +3,13 @@
 
 use alloc::{collections::VecDeque, vec::Vec};
 
-use super::lend::HIT;
-use crate::{cold, key::CounterKey, quota::Quota, time::Timestamp};
+use super::{lend::HIT, loan::Claim};
+use crate::{
+    cold::{self, Fleet},
+    key::CounterKey,
+    quota::Quota,
+    time::Timestamp,
+};
 
 /// The most keys remembered.
 const KEYS_MAX: usize = 65_536;
@@ -53,26 +58,37 @@ impl Crowd {
     }
 }
 
-/// What is kept back of a key for those who may admit unasked: `impatient` of
-/// `sources`; in millionths of a hit.
-pub(super) fn reserve(quota: &Quota, sources: u32, impatient: u32) -> u64 {
-    cold::reserve(quota.capacity(), sources, impatient).saturating_mul(HIT)
+/// What is kept back of a key for those who may admit unasked; in millionths of a hit.
+pub(super) fn reserve(quota: &Quota, fleet: Fleet) -> u64 {
+    cold::reserve(quota.capacity(), fleet).saturating_mul(HIT)
 }
 
-/// One source's own part of that.
-pub(super) fn own_reserve(quota: &Quota, sources: u32, impatient: bool) -> u64 {
-    if impatient {
-        cold::credit(quota.capacity(), sources).saturating_mul(HIT)
+/// The part of that of the source that makes a claim.
+pub(super) fn own_reserve(quota: &Quota, fleet: Fleet, claim: &Claim) -> u64 {
+    let hits = if claim.region {
+        cold::of_region(quota.capacity(), fleet.sources)
+    } else if claim.impatient {
+        cold::credit(quota.capacity(), fleet.sources)
     } else {
         0
+    };
+    hits.saturating_mul(HIT)
+}
+
+/// What has to be left beyond the reserve. Where only part of a limit is in hand, the
+/// aggregator above says which keys are crowded.
+pub(super) fn margin(quota: &Quota, reserve: u64, upward: bool) -> u64 {
+    if upward {
+        0
+    } else {
+        cold::margin(quota.capacity(), reserve / HIT).saturating_mul(HIT)
     }
 }
 
 /// Whether so little is left that sources have to stop admitting unasked: `room`
 /// by the books, `lent` of it, and `covered` of that in place of what its
-/// holders would admit unasked of the `reserve`.
-pub(super) fn is_crowded(quota: &Quota, room: i64, lent: u64, covered: u64, reserve: u64) -> bool {
-    let margin = cold::margin(quota.capacity(), reserve / HIT).saturating_mul(HIT);
+/// holders would admit unasked of the `reserve`; with a `margin` to spare.
+pub(super) fn is_crowded(margin: u64, room: i64, lent: u64, covered: u64, reserve: u64) -> bool {
     let least = reserve.saturating_sub(covered).saturating_add(margin);
     i128::from(room) - i128::from(lent) <= i128::from(least)
 }

@@ -31,9 +31,11 @@ pub(super) fn level<Wants: Iterator<Item = u64>>(amount: u64, wants: impl Fn() -
     level
 }
 
-/// A demand with a quarter to spare: requests do not come evenly.
-pub(super) const fn ample(demand: u64) -> u64 {
-    demand.saturating_add(demand / 4)
+/// A demand with a quarter to spare: requests do not come evenly. Those of a whole
+/// region do more so.
+pub(super) const fn ample(demand: u64, region: bool) -> u64 {
+    let part = if region { 32 } else { 4 };
+    demand.saturating_add(demand / part)
 }
 
 /// `rate` a second, for `span`.

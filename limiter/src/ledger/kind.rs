@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use crate::{
     key::RuleId,
     quota::{Algorithm, Quota},
+    rule::Scope,
     ruleset::RuleSet,
     window::Window,
 };
@@ -29,11 +30,19 @@ pub(super) struct Kind {
     pub(super) quota: Quota,
 }
 
+/// A rule in force.
+#[derive(Clone, Copy)]
+struct InForce {
+    kind: KindIndex,
+    place: usize,
+    scope: Scope,
+}
+
 /// All kinds ever met, and which of them the present rules use.
 pub(super) struct Kinds {
     all: Vec<Kind>,
     by_shape: HashMap<Shape, KindIndex, RandomState>,
-    by_rule: HashMap<RuleId, (KindIndex, usize), RandomState>,
+    by_rule: HashMap<RuleId, InForce, RandomState>,
 }
 
 impl Kinds {
@@ -62,18 +71,26 @@ impl Kinds {
         self.by_rule.clear();
         for (place, rule) in rules.rules().enumerate() {
             if let Some(id) = rules.id(place) {
-                let index = self.intern(Kind {
+                let kind = self.intern(Kind {
                     rule: id,
                     quota: rule.quota,
                 });
-                self.by_rule.insert(id, (index, place));
+                let scope = rule.scope;
+                self.by_rule.insert(id, InForce { kind, place, scope });
             }
         }
     }
 
     /// The kind that a rule in force counts under, and the rule's place.
     pub(super) fn of_rule(&self, rule: RuleId) -> Option<(KindIndex, usize)> {
-        self.by_rule.get(&rule).copied()
+        let known = self.by_rule.get(&rule)?;
+        Some((known.kind, known.place))
+    }
+
+    /// Whether a rule in force holds over all regions.
+    pub(super) fn is_global(&self, rule: RuleId) -> bool {
+        let known = self.by_rule.get(&rule);
+        known.is_some_and(|known| known.scope == Scope::Global)
     }
 
     /// What a kind's counts have in common.

@@ -78,6 +78,8 @@ pub(super) struct State {
     pub(super) room: i64,
     /// Becoming free each second.
     pub(super) freed: u64,
+    /// Whether any does at all.
+    pub(super) frees: bool,
     /// How long until a request of the wanted cost would be allowed if nobody
     /// else came and nothing were lent.
     pub(super) wait: Micros,
@@ -260,8 +262,8 @@ fn need(state: &State, standing: &Standing, own: &Own, free: u64) -> u64 {
 }
 
 /// What may be lent to this source, with what it holds already.
-fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
-    let over = if state.freed > 0 {
+pub(super) fn free(state: &State, standing: &Standing, own: &Own) -> u64 {
+    let over = if state.frees {
         standing.idle.saturating_add(own.held).min(state.tolerance)
     } else {
         0

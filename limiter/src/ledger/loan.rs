@@ -2,7 +2,7 @@
 //! spent, and what its traffic has been like.
 
 use super::{
-    fair::{per_second, share},
+    fair::{ample, per_second, share},
     lend::{HIT, Terms},
 };
 use crate::time::{Micros, Timestamp};
@@ -51,6 +51,8 @@ pub(super) struct Loan {
     waiting: u64,
     /// Millionths of hits asked for each second.
     demand: u64,
+    /// Whether its source is a region.
+    region: bool,
 }
 
 /// A source's claim on a key.
@@ -66,6 +68,10 @@ pub(super) struct Claim {
     pub(super) waiting: u64,
     /// Whether its requests do not wait for an answer: the region is too far.
     pub(super) impatient: bool,
+    /// Whether the source is a region.
+    pub(super) region: bool,
+    /// How long an answer takes to come; zero: not known.
+    pub(super) round_trip: Micros,
     /// Whether requests were denied because the limit was spent.
     pub(super) exceeded: bool,
 }
@@ -82,6 +88,7 @@ impl Loan {
             held: claim.held,
             waiting: claim.waiting,
             demand: traffic.demand,
+            region: claim.region,
         }
     }
 
@@ -156,6 +163,11 @@ impl Loan {
         now.since(self.at) >= self.terms.ttl.plus(GRACE)
     }
 
+    /// The same with something to spare.
+    pub(super) fn ample(&self, now: Timestamp) -> u64 {
+        ample(self.demand(now), self.region)
+    }
+
     /// The demand of its source, which fades when it is not heard of.
     pub(super) fn demand(&self, now: Timestamp) -> u64 {
         let silent = now.since(self.at).get();
@@ -178,6 +190,8 @@ pub(super) struct Traffic {
     pub(super) demand: u64,
     /// Whether they do not wait for an answer: the region is too far.
     pub(super) impatient: bool,
+    /// Whether they are those of a region.
+    pub(super) region: bool,
 }
 
 impl Traffic {
@@ -186,6 +200,7 @@ impl Traffic {
         Self {
             demand: demand_after(before, claim, now),
             impatient: claim.impatient,
+            region: claim.region,
         }
     }
 }

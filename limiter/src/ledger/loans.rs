@@ -239,8 +239,12 @@ impl KeyLoans {
         if let Some(before) = before {
             others.remove(before);
         }
-        let Traffic { demand, impatient } = traffic;
-        let own = ample(demand);
+        let Traffic {
+            demand,
+            impatient,
+            region,
+        } = traffic;
+        let own = ample(demand, region);
         let rate = if others.ample.saturating_add(own) <= freed {
             share(freed, own, others.ample.saturating_add(own))
         } else {
@@ -270,7 +274,7 @@ impl KeyLoans {
         self.sums = Sums::of(&self.loans, now);
         if self.loans.len() > FEW {
             let loans = &self.loans;
-            self.sums.level = level(freed, || loans.iter().map(|loan| ample(loan.demand(now))));
+            self.sums.level = level(freed, || loans.iter().map(|loan| loan.ample(now)));
         }
     }
 
@@ -283,7 +287,7 @@ impl KeyLoans {
         level(freed, || {
             let others = self.loans.iter();
             let others = others.filter(|loan| Some(loan.source) != source && !loan.is_over(now));
-            others.map(|loan| ample(loan.demand(now))).chain([own])
+            others.map(|loan| loan.ample(now)).chain([own])
         })
     }
 

@@ -9,11 +9,13 @@ mod lend;
 mod loan;
 mod loans;
 mod record;
+mod regional;
 mod shard;
 mod slots;
 mod snapshot;
 mod sources;
 mod sums;
+mod upstream;
 
 use alloc::{sync::Arc, vec::Vec};
 
@@ -25,14 +27,16 @@ pub use crate::journal::{Journal, ReplayError};
 use crate::{
     key::{CounterKey, PARTITIONS, RuleId},
     ruleset::RuleSet,
-    time::Timestamp,
+    time::{Micros, Timestamp},
     wire::{self, Ack, Batch, SyncReply, SyncRequest, ack::Status},
 };
 use crowd::Crowd;
 use kind::Kinds;
 use record::Record;
 use shard::{Book, Shard};
-use sources::{SOURCE_MEMORY, Sources};
+use sources::{SOURCE_MEMORY, Sources, Way};
+use upstream::Upstream;
+pub use upstream::{Region, Report, UpstreamStats};
 
 /// One region's books. Every `now` is the region's clock.
 ///
@@ -49,6 +53,7 @@ pub struct Ledger {
     crowd: Crowd,
     /// Rules that sources have claimed keys of, so that they may admit unasked.
     claimed: HashSet<RuleId, RandomState>,
+    upstream: Upstream,
     /// The time of the latest record that was read back.
     latest: Timestamp,
 }
@@ -96,11 +101,12 @@ impl Ledger {
         Self {
             rules: Arc::new(RuleSet::empty()),
             kinds: Kinds::new(&hash),
-            shards: (0..PARTITIONS).map(|_| Shard::new(&hash)).collect(),
+            shards: (0..PARTITIONS).map(|n| Shard::new(n, &hash)).collect(),
             sources: Sources::new(hash.clone()),
             leaked: HashMap::with_hasher(hash.clone()),
             crowd: Crowd::default(),
-            claimed: HashSet::with_hasher(hash),
+            claimed: HashSet::with_hasher(hash.clone()),
+            upstream: Upstream::new(hash),
             latest: Timestamp::default(),
         }
     }
@@ -148,15 +154,16 @@ impl Ledger {
         };
         let empty = self.is_empty();
         self.sources
-            .hear(request.source, request.impatient, empty, now);
+            .hear(request.source, Way::of(&request), empty, now);
         for batch in core::mem::take(&mut request.batches) {
             reply
                 .acks
                 .push(self.count(request.source, batch, now, journal));
         }
         reply.sources = self.sources.expected(now);
+        reply.regions = self.upstream.regions();
         if request.rules_revision == self.rules.revision {
-            reply.leases = self.lend(&request, reply.sources, now);
+            reply.leases = self.lend(&request, now);
         } else {
             let rules = wire::RuleSet::for_one_who_has(&self.rules, &request.lists);
             reply.rules = Some(rules);
@@ -180,10 +187,12 @@ impl Ledger {
         };
         let ack = shard.judge(source, &batch, &self.kinds, now);
         if ack.status() == Status::Counted {
-            let record = Record::counted(source, batch, now);
+            let forwarding = self.upstream.forwarding(now);
+            let record = Record::counted(source, batch, forwarding, now);
             shard.contains = journal.append(&record.to_bytes());
             if let Some(batch) = &record.batch {
-                shard.count(source, batch, &self.kinds, now);
+                shard.count(source, batch, forwarding, &self.kinds, now);
+                self.upstream.note_counted(batch, forwarding, &self.kinds);
                 note_leaks(&mut self.leaked, batch);
             }
         }
@@ -245,7 +254,18 @@ impl Ledger {
                 .get_mut(batch.partition as usize)
                 .ok_or_else(|| error("there is no such partition"))?;
             if position > shard.contains {
-                shard.count(record.source, batch, &self.kinds, record.at());
+                let forwarding = record.forwarding();
+                shard.count(record.source, batch, forwarding, &self.kinds, record.at());
+                shard.contains = position;
+            }
+        }
+        if let Some(step) = record.step {
+            let shard = self
+                .shards
+                .get_mut(step.partition as usize)
+                .ok_or_else(|| error("there is no such partition"))?;
+            if position > shard.contains {
+                shard.step(step);
                 shard.contains = position;
             }
         }
@@ -327,6 +347,12 @@ impl Ledger {
     /// Sources heard of in the last half minute.
     pub fn sources(&self, now: Timestamp) -> usize {
         self.sources.count(now)
+    }
+
+    /// How long each source heard of in the last half minute has been silent, the
+    /// shortest first.
+    pub fn silences(&self, now: Timestamp) -> Vec<Micros> {
+        self.sources.silences(now)
     }
 
     /// Whether nothing has ever been counted.

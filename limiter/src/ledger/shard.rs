@@ -1,10 +1,18 @@
 //! One partition of the books: its counts, who has been counted how far, and
 //! what is lent on them.
 
+use alloc::vec::Vec;
+
 use ahash::RandomState;
 use hashbrown::HashMap;
 
-use super::{kind::Kinds, loans::Loans, slots::Slots};
+use super::{
+    kind::Kinds,
+    loans::Loans,
+    record::Forwarding,
+    slots::Slots,
+    upstream::{Slice, Stakes, Stream},
+};
 use crate::{
     count::Count,
     key::{CounterKey, RuleId},
@@ -44,16 +52,30 @@ pub(super) struct Shard {
     /// What each rule has come to since the beginning.
     pub(super) books: HashMap<RuleId, Book, RandomState>,
     pub(super) loans: Loans,
+    /// Hits on their way to the aggregator above.
+    pub(super) stream: Stream,
+    /// What this region holds of keys of global limits.
+    pub(super) stakes: Stakes,
+    pub(super) stakes_max: usize,
+    /// Keys to be claimed with the next flush.
+    pub(super) dirty: Vec<CounterKey>,
+    /// When the aggregator above has to be told, if that is before the next flush.
+    pub(super) hasty: Option<Timestamp>,
 }
 
 impl Shard {
-    pub(super) fn new(hash: &RandomState) -> Self {
+    pub(super) fn new(partition: u32, hash: &RandomState) -> Self {
         Self {
             contains: 0,
             slots: Slots::new(hash.clone()),
             marks: HashMap::with_hasher(hash.clone()),
             books: HashMap::with_hasher(hash.clone()),
             loans: Loans::new(hash.clone()),
+            stream: Stream::new(partition, hash),
+            stakes: HashMap::with_hasher(hash.clone()),
+            stakes_max: usize::MAX,
+            dirty: Vec::new(),
+            hasty: None,
         }
     }
 
@@ -88,7 +110,14 @@ impl Shard {
     }
 
     /// Counts a batch that was judged fit.
-    pub(super) fn count(&mut self, source: u64, batch: &Batch, kinds: &Kinds, now: Timestamp) {
+    pub(super) fn count(
+        &mut self,
+        source: u64,
+        batch: &Batch,
+        forwarding: Forwarding,
+        kinds: &Kinds,
+        now: Timestamp,
+    ) {
         if source != 0 {
             let mark = Mark {
                 epoch: batch.epoch,
@@ -98,11 +127,17 @@ impl Shard {
             self.marks.insert(source, mark);
         }
         for group in &batch.groups {
-            self.count_group(group, kinds, now);
+            self.count_group(group, forwarding, kinds, now);
         }
     }
 
-    fn count_group(&mut self, group: &CountGroup, kinds: &Kinds, now: Timestamp) {
+    fn count_group(
+        &mut self,
+        group: &CountGroup,
+        forwarding: Forwarding,
+        kinds: &Kinds,
+        now: Timestamp,
+    ) {
         let rule = RuleId(group.rule);
         let book = self.books.entry(rule).or_default();
         book.hits = book.hits.saturating_add(sum(&group.hits));
@@ -126,12 +161,42 @@ impl Shard {
             count.add_late(&kind.quota, window, hits.saturating_sub(leaked), now);
             count.add_leaked(&kind.quota, window, leaked, now);
         }
+        if forwarding != Forwarding::Kept && kinds.is_global(rule) {
+            self.forward_group(group, window, forwarding, now);
+        }
         // A key may stand twice in a group: what is given back has been counted then. One
         // that is not held has nothing to give back.
         let returned = keys(&group.keys).zip(&group.returned);
         for (key, hits) in returned.filter(|(_, hits)| **hits > 0) {
             if let Some(slot) = self.slots.find_mut(key) {
                 slot.count.give_back(&kind.quota, window, *hits, now);
+            }
+        }
+    }
+
+    fn forward_group(
+        &mut self,
+        group: &CountGroup,
+        window: WindowIndex,
+        forwarding: Forwarding,
+        now: Timestamp,
+    ) {
+        for (place, key) in keys(&group.keys).enumerate() {
+            let value = |column: &[u64]| column.get(place).copied().unwrap_or(0);
+            let (hits, returned) = (value(&group.hits), value(&group.returned));
+            let leaked = match forwarding {
+                Forwarding::Alone => hits,
+                Forwarding::Kept | Forwarding::Forwarded => value(&group.leaked).min(hits),
+            };
+            let slice = Slice {
+                rule: RuleId(group.rule),
+                window,
+                hits,
+                leaked,
+                returned,
+            };
+            if hits > 0 || returned > 0 {
+                self.forward(key, slice, now);
             }
         }
     }
@@ -145,14 +210,14 @@ impl Shard {
 
     /// What of a key is lent, and what is kept back beyond that of `reserve`, which
     /// sources may admit unasked unless they know better; in millionths of a hit.
+    /// `freed` is what becomes free of it each second.
     pub(super) fn lent_or_kept(
         &mut self,
         key: CounterKey,
-        quota: &Quota,
+        freed: u64,
         reserve: u64,
         now: Timestamp,
     ) -> u64 {
-        let freed = self.count_of(key).freed_per_second(quota, now);
         let Some(loans) = self.loans.find(key) else {
             return reserve;
         };
@@ -172,6 +237,7 @@ impl Shard {
             return false;
         }
         self.slots.sweep(kinds, now);
+        self.stakes.retain(|_, stake| !stake.is_over(now));
         self.marks
             .retain(|_, mark| now.since(mark.heard) < SEQUENCE_MEMORY);
         true
@@ -179,6 +245,8 @@ impl Shard {
 
     /// Holds no more keys than this from now on, nor loans on more keys.
     pub(super) const fn set_keys_max(&mut self, keys_max: usize) {
+        self.stakes_max = keys_max;
+        self.stream.set_keys_max(keys_max);
         self.slots.set_keys_max(keys_max);
         self.loans.set_keys_max(keys_max);
     }

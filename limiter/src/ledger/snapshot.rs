@@ -14,6 +14,7 @@ use super::{
     kind::{Kind, KindIndex, Kinds},
     shard::{Book, Mark, Shard},
     slots::Slot,
+    upstream::StreamEntry,
 };
 use crate::{
     count::Count,
@@ -39,6 +40,9 @@ struct Chunk {
     books: Vec<BookEntry>,
     #[prost(message, optional, tag = "5")]
     rules: Option<RuleSet>,
+    /// What is on its way to the aggregator above.
+    #[prost(message, optional, tag = "6")]
+    stream: Option<StreamEntry>,
 }
 
 #[derive(Clone, Copy, PartialEq, Message)]
@@ -108,6 +112,7 @@ pub(super) fn write(
         books,
         slots: Vec::new(),
         rules,
+        stream: shard.stream.entry(),
     };
     for slot in shard.slots.iter() {
         chunk.slots.extend_from_slice(&slot.key.to_bytes());
@@ -163,6 +168,9 @@ pub(super) fn read(
             returned: entry.returned,
         };
         shard.books.insert(RuleId(entry.rule), book);
+    }
+    if let Some(stream) = chunk.stream {
+        shard.stream.restore(stream);
     }
     Ok(chunk.rules)
 }

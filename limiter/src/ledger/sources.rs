@@ -1,10 +1,16 @@
 //! Who speaks to this region: how many sources there are, and which of them are
 //! too far away to wait for an answer.
 
+use alloc::vec::Vec;
+
 use ahash::RandomState;
 use hashbrown::HashMap;
 
-use crate::time::{Micros, Timestamp};
+use crate::{
+    cold::Fleet,
+    time::{Micros, Timestamp},
+    wire::SyncRequest,
+};
 
 /// How long after it was last heard of a source counts as there.
 pub(super) const SOURCE_MEMORY: Micros = Micros::from_secs(30);
@@ -31,12 +37,35 @@ pub(super) struct Sources {
     newest: Timestamp,
     swept: Timestamp,
     impatient: u32,
+    regions: u32,
 }
 
 struct Source {
     at: Timestamp,
-    /// Whether its requests do not wait for an answer.
-    impatient: bool,
+    way: Way,
+}
+
+/// How far away a source is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Its requests wait for an answer.
+    #[default]
+    Near,
+    /// They do not.
+    Far,
+    /// It is a region.
+    Region,
+}
+
+impl Way {
+    /// What a message says.
+    pub(super) const fn of(message: &SyncRequest) -> Self {
+        match (message.sources > 0, message.impatient) {
+            (true, _) => Self::Region,
+            (false, true) => Self::Far,
+            (false, false) => Self::Near,
+        }
+    }
 }
 
 impl Sources {
@@ -47,35 +76,45 @@ impl Sources {
             newest: Timestamp::from_micros(0),
             swept: Timestamp::from_micros(0),
             impatient: 0,
+            regions: 0,
         }
     }
 
     /// Takes note of a message.
-    pub(super) fn hear(&mut self, source: u64, impatient: bool, empty: bool, now: Timestamp) {
+    pub(super) fn hear(&mut self, source: u64, way: Way, empty: bool, now: Timestamp) {
         self.first.get_or_insert((now, empty));
         let newest = &mut self.newest;
         let known = self.heard.entry(source).or_insert_with(|| {
             *newest = now;
             Source {
                 at: now,
-                impatient: false,
+                way: Way::Near,
             }
         });
         known.at = now;
-        match (known.impatient, impatient) {
-            (false, true) => self.impatient = self.impatient.saturating_add(1),
-            (true, false) => self.impatient = self.impatient.saturating_sub(1),
-            _ => {}
-        }
-        known.impatient = impatient;
+        let before = core::mem::replace(&mut known.way, way);
+        self.tally(before, u32::saturating_sub);
+        self.tally(way, u32::saturating_add);
         if now.since(self.swept) >= SWEEP_EVERY {
             self.sweep(now);
         }
     }
 
-    /// How many of them are too far away for their requests to wait.
-    pub(super) const fn impatient(&self) -> u32 {
-        self.impatient
+    fn tally(&mut self, way: Way, with: impl Fn(u32, u32) -> u32) {
+        match way {
+            Way::Near => {}
+            Way::Far => self.impatient = with(self.impatient, 1),
+            Way::Region => self.regions = with(self.regions, 1),
+        }
+    }
+
+    /// Who may admit unasked.
+    pub(super) fn fleet(&self, now: Timestamp) -> Fleet {
+        Fleet {
+            sources: self.expected(now),
+            impatient: self.impatient,
+            regions: self.regions,
+        }
     }
 
     /// Forgets those that are gone.
@@ -83,18 +122,25 @@ impl Sources {
         self.swept = now;
         self.heard
             .retain(|_, source| now.since(source.at) < SOURCE_MEMORY);
-        let impatient = self
-            .heard
-            .values()
-            .filter(|source| source.impatient)
-            .count();
-        self.impatient = u32::try_from(impatient).unwrap_or(u32::MAX);
+        let count = |way: Way| {
+            let those = self.heard.values().filter(|source| source.way == way);
+            u32::try_from(those.count()).unwrap_or(u32::MAX)
+        };
+        (self.impatient, self.regions) = (count(Way::Far), count(Way::Region));
     }
 
     /// Sources heard of in the last half minute, as of now.
     pub(super) fn count(&self, now: Timestamp) -> usize {
         let there = |source: &&Source| now.since(source.at) < SOURCE_MEMORY;
         self.heard.values().filter(there).count()
+    }
+
+    /// How long each of them has been silent, the shortest first.
+    pub(super) fn silences(&self, now: Timestamp) -> Vec<Micros> {
+        let silent = self.heard.values().map(|source| now.since(source.at));
+        let mut silences: Vec<Micros> = silent.filter(|time| *time < SOURCE_MEMORY).collect();
+        silences.sort_unstable();
+        silences
     }
 
     /// How many there are, on the careful side; more than there can be while that

@@ -5,11 +5,7 @@
 //! underestimated meanwhile: rates go on coming in, and a loan that ends only
 //! makes it less.
 
-use super::{
-    fair::{ample, per_second},
-    lend::HIT,
-    loan::Loan,
-};
+use super::{fair::per_second, lend::HIT, loan::Loan};
 use crate::time::{Micros, Timestamp};
 
 /// How long sums are good for.
@@ -70,7 +66,7 @@ impl Sums {
         self.covered = with(self.covered, lent.min(HIT));
         self.idle = with(self.idle, loan.idle(at));
         self.demand = with(self.demand, demand);
-        self.ample = with(self.ample, ample(demand));
+        self.ample = with(self.ample, loan.ample(at));
         self.rates = with(self.rates, loan.rate(at));
         self.loans = with(self.loans, 1);
     }

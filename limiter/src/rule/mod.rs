@@ -140,6 +140,14 @@ impl Rule {
         rule
     }
 
+    /// How often its keys have to be reported; none: a flush is soon enough.
+    pub fn report_interval(&self) -> Option<Micros> {
+        match self.scope {
+            Scope::Global => Some(self.quota.part_of_refill()),
+            Scope::Pop | Scope::Region => self.quota.report_interval(),
+        }
+    }
+
     /// The quota that a source keeps on its own when it cannot ask; none if it may
     /// then admit nothing.
     pub fn local_quota(&self) -> Option<Quota> {

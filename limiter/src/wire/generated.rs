@@ -31,6 +31,12 @@ pub struct SyncRequest {
     /// is in these.
     #[prost(fixed64, repeated, tag = "10")]
     pub lists: ::prost::alloc::vec::Vec<u64>,
+    /// It is a region itself, and speaks for so many sources; 0: it is none.
+    #[prost(uint32, tag = "11")]
+    pub sources: u32,
+    /// How long an answer has lately taken to come; 0: not known.
+    #[prost(uint64, tag = "12")]
+    pub round_trip_us: u64,
 }
 /// What a source counted in one partition. Counts whole or not at all. A source
 /// has one batch of a partition under way at a time, and sends it again,
@@ -128,6 +134,10 @@ pub struct SyncReply {
     /// Whether there are more of them than could be told.
     #[prost(bool, tag = "10")]
     pub crowded_more: bool,
+    /// Regions that share the limits of scope `global`, each with about so many
+    /// sources; 0: one.
+    #[prost(uint32, tag = "11")]
+    pub regions: u32,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ack {

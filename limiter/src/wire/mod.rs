@@ -8,7 +8,9 @@
 // Its lines are as long as they are made.
 #[rustfmt::skip]
 mod generated;
+mod carried;
 mod rules;
 
+pub use carried::{Outgoing, ReplyError};
 pub use generated::*;
 pub use rules::{FieldError, RulesError};

@@ -204,6 +204,8 @@ fn a_refund_that_is_spent_twice_is_noticed() {
     let fleet = Fleet {
         sources: 20,
         round_trip: Micros::ZERO,
+        regions: 1,
+        above: Micros::ZERO,
     };
     let mut windows = Windows::new(fleet);
     let query = query();
@@ -301,6 +303,8 @@ fn a_window_that_admits_more_than_its_bound_is_noticed() {
     let fleet = Fleet {
         sources: 20,
         round_trip: Micros::ZERO,
+        regions: 1,
+        above: Micros::ZERO,
     };
     let mut windows = Windows::new(fleet);
     let admit = |windows: &mut Windows| windows.admitted(&query(), at(1));

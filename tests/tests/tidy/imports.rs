@@ -66,8 +66,13 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
     ("granit_parser", &["aggregator/src/rules/"]),
     (
         "serde_saphyr",
-        &["aggregator/src/config/", "aggregator/src/rules/tests/"],
+        &[
+            "aggregator/src/config/",
+            "aggregator/src/rules/tests/",
+            "tests/tests/deployments/",
+        ],
     ),
+    ("promql_parser", &["tests/tests/deployments/alerts.rs"]),
     ("signal_hook", &["tests/src/bin/demo/interrupt.rs"]),
 ];
 

@@ -19,6 +19,8 @@ use super::{
 pub(super) const FLEET: Fleet = Fleet {
     sources: 16,
     round_trip: Micros::from_millis(2),
+    regions: 1,
+    above: Micros::ZERO,
 };
 
 pub(super) fn golden_files(prefix: &str) -> Vec<PathBuf> {

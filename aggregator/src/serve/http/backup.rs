@@ -7,6 +7,7 @@ use std::{
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use axum::{
@@ -20,17 +21,21 @@ use tokio::{
     runtime::Handle,
     sync::{OwnedSemaphorePermit, Semaphore},
     task::spawn_blocking,
+    time::timeout,
 };
 
 use super::{App, problem::Problem};
 use crate::{
     chain::chain,
     serve::health::Health,
-    store::{Backup, Disk},
+    store::{Backup, Disk, Room},
 };
 
 /// What is sent at once.
 const PIECE_BYTES: usize = 256 << 10;
+
+/// How long a disk may think about what room it has.
+const ROOM_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Pieces that wait for a slow reader.
 const PIECES_MAX: usize = 4;
@@ -52,13 +57,28 @@ impl DataDir {
             place: Arc::new(Semaphore::new(1)),
         }
     }
+
+    /// What room the disk has, if it says so at once.
+    pub(super) async fn room(&self) -> Option<Room> {
+        let data = self.clone();
+        let asked = spawn_blocking(move || data.disk.room(&data.dir).ok());
+        timeout(ROOM_TIMEOUT, asked).await.ok()?.ok()?
+    }
 }
 
 pub(super) async fn backup(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     if app.ledger.health() == Health::Recovering {
         return Err(Problem::unready("the log is being read"));
     }
-    let data = app.data.clone();
+    let Some(data) = app.data.clone() else {
+        let detail = "what this service keeps is in a shared store: back that up by its own means";
+        return Err(Problem::new(
+            StatusCode::NOT_IMPLEMENTED,
+            "shared-store",
+            "There is nothing here to back up",
+            detail,
+        ));
+    };
     let place = data.place.try_acquire_owned().map_err(|_| busy())?;
     let opened = spawn_blocking(move || Backup::of(data.disk, &data.dir)).await;
     let backup = match opened {

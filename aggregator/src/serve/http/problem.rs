@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::{Map, Value};
 
-use super::openapi;
+use super::{members::Elsewhere, openapi};
 use crate::serve::task::Refusal;
 
 /// Where our own types of problem are named.
@@ -25,6 +25,8 @@ pub(super) struct Problem {
     detail: String,
     retry_after_s: Option<u64>,
     members: Map<String, Value>,
+    /// The group of partitions that is not here, if that is why.
+    elsewhere: Option<u32>,
 }
 
 impl Problem {
@@ -41,6 +43,7 @@ impl Problem {
             detail: detail.into(),
             retry_after_s: None,
             members: Map::new(),
+            elsewhere: None,
         }
     }
 
@@ -59,6 +62,12 @@ impl Problem {
     /// The same, saying when to come again.
     pub(super) const fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// The same, of what another member may have.
+    const fn elsewhere(mut self, group: u32) -> Self {
+        self.elsewhere = Some(group);
         self
     }
 
@@ -136,7 +145,12 @@ impl From<Refusal> for Problem {
                 Self::new(status, "late", "The region did not answer in time", detail)
                     .retry_after(COME_AGAIN_S)
             }
-            Refusal::Unready(_) | Refusal::Kept(_) => Self::unready(detail),
+            Refusal::Unready(_) | Refusal::Kept(_) | Refusal::Moved => Self::unready(detail),
+            Refusal::Elsewhere { group } => Self::unready(detail).elsewhere(group),
+            Refusal::Apart(_) => {
+                let title = "This is kept in different places";
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "apart", title, detail)
+            }
             Refusal::Sync(error) => Self::from_sync(&error, detail),
             Refusal::RulesMoved { revision } => Self::rules_moved(revision, detail),
             Refusal::UnknownRule { known, .. } => {
@@ -161,9 +175,13 @@ impl From<Refusal> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let (status, retry_after_s) = (self.status, self.retry_after_s);
+        let elsewhere = self.elsewhere.map(Elsewhere);
         let kind = HeaderValue::from_static("application/problem+json");
         let mut response = (status, self.into_body().to_string()).into_response();
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        if let Some(elsewhere) = elsewhere {
+            response.extensions_mut().insert(elsewhere);
+        }
         if let Some(seconds) = retry_after_s {
             response
                 .headers_mut()

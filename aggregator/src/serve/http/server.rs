@@ -42,9 +42,6 @@ const HEADERS_MAX: usize = 100;
 /// The most requests at once on one connection.
 const STREAMS_MAX: u32 = 256;
 
-/// How long connections may take to finish once the service is stopping.
-const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// What a connection too many is told.
 const TOO_MANY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n\
     content-length: 0\r\nconnection: close\r\n\r\n";
@@ -60,7 +57,12 @@ pub(in crate::serve) struct Server {
 }
 
 impl Server {
-    pub(in crate::serve) fn start(listener: TcpListener, app: App, tls: Option<Arc<Tls>>) -> Self {
+    pub(in crate::serve) fn start(
+        listener: TcpListener,
+        app: App,
+        tls: Option<Arc<Tls>>,
+        drain_timeout: Duration,
+    ) -> Self {
         let (stop, stopped) = oneshot::channel();
         let limits = &app.limits;
         let connections = Connections {
@@ -73,6 +75,7 @@ impl Server {
             graceful: GracefulShutdown::new(),
             farewell: Farewell::new(),
             ending: watch::Sender::default(),
+            drain_timeout,
         };
         let accepting = tokio::spawn(connections.accept(listener, stopped));
         Self { stop, accepting }
@@ -97,6 +100,8 @@ struct Connections {
     farewell: Farewell,
     /// Closed once the service is stopping: handshakes need not be finished.
     ending: watch::Sender<()>,
+    /// How long connections may take to finish once the service is stopping.
+    drain_timeout: Duration,
 }
 
 impl Connections {
@@ -113,7 +118,7 @@ impl Connections {
             }
         }
         drop((listener, self.ending));
-        if timeout(FINISH_TIMEOUT, self.graceful.shutdown())
+        if timeout(self.drain_timeout, self.graceful.shutdown())
             .await
             .is_err()
         {

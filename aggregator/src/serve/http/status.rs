@@ -9,6 +9,7 @@ use axum::{
 };
 
 use super::{App, problem::Problem};
+use crate::serve::metrics::sum;
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -19,15 +20,26 @@ pub(super) async fn healthz() -> &'static str {
 
 /// Requests are counted; or not, and why.
 pub(super) async fn readyz(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
-    match app.ledger.health().obstacle() {
+    match app.ledger.obstacle() {
         None => Ok("ready\n"),
         Some(why) => Err(Problem::unready(why)),
     }
 }
 
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
-    app.ledger.observe().await;
+    let groups = app.ledger.observe().await;
     let depth = i64::try_from(app.ledger.depth()).unwrap_or(i64::MAX);
     app.metrics.queue_depth.set(depth);
-    ([(header::CONTENT_TYPE, OPENMETRICS)], app.metrics.encode()).into_response()
+    app.metrics.load.set_ready(app.ledger.obstacle().is_none());
+    if let Some(data) = &app.data
+        && let Some(room) = data.room().await
+    {
+        app.metrics.load.set_disk(room);
+    }
+    let mut page = app.metrics.encode();
+    if !groups.is_empty() {
+        let pages: Vec<String> = groups.iter().map(|metrics| metrics.encode()).collect();
+        page = sum(&page, &pages);
+    }
+    ([(header::CONTENT_TYPE, OPENMETRICS)], page).into_response()
 }

@@ -11,7 +11,7 @@ use axum::{
 use limiter::{key::PARTITIONS, ledger::SyncError, wire::SyncRequest};
 use prost::Message;
 
-use super::{App, body, problem::Problem};
+use super::{App, body, members, problem::Problem};
 
 const PROTOBUF: &str = "application/x-protobuf";
 
@@ -30,7 +30,10 @@ pub(super) async fn sync(
         let most = format!("a message has at most {PARTITIONS} batches, one for each partition");
         return Err(Problem::malformed(most).with("field", "batches"));
     }
-    let reply = app.ledger.sync(message, permit).await?;
+    let reply = match &app.members {
+        None => app.ledger.sync(message, permit).await?,
+        Some(members) => members::sync(&app, members, &headers, message, permit).await?,
+    };
     let kind = [(header::CONTENT_TYPE, PROTOBUF)];
     Ok((kind, reply.encode_to_vec()).into_response())
 }

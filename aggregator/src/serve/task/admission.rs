@@ -3,12 +3,12 @@
 //! Room is made before a body is read and given back when its answer leaves.
 //! Who finds none is refused at once: nothing queues for a place in the queue.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::work::Refusal;
-use crate::config::Limits;
+use crate::{config::Limits, serve::clock::Stopwatch};
 
 /// The room there is.
 #[derive(Clone, Debug)]
@@ -22,8 +22,29 @@ pub(super) struct Admission {
 /// Room for one request. Dropping it gives the room back.
 #[derive(Debug)]
 pub(in crate::serve) struct Permit {
-    _request: OwnedSemaphorePermit,
-    _bytes: OwnedSemaphorePermit,
+    _room: Option<[OwnedSemaphorePermit; 2]>,
+    since: Stopwatch,
+}
+
+impl Permit {
+    /// For a part of a request, which has room as a whole.
+    pub(in crate::serve) fn of_a_part() -> Self {
+        Self {
+            _room: None,
+            since: Stopwatch::start(),
+        }
+    }
+
+    /// The same for a request that is whole, and waits from now on.
+    pub(super) fn queued(mut self) -> Self {
+        self.since = Stopwatch::start();
+        self
+    }
+
+    /// How long it has waited.
+    pub(super) fn waited(&self) -> Duration {
+        Duration::from_micros(self.since.now().as_micros())
+    }
 }
 
 /// A place among those who watch. Dropping it gives the place back.
@@ -48,8 +69,8 @@ impl Admission {
         let room = Arc::clone(&self.bytes).try_acquire_many_owned(bytes);
         match (request, room) {
             (Ok(request), Ok(bytes)) => Ok(Permit {
-                _request: request,
-                _bytes: bytes,
+                _room: Some([request, bytes]),
+                since: Stopwatch::start(),
             }),
             _ => Err(Refusal::QueueFull),
         }

@@ -20,6 +20,7 @@ impl Task {
         while self.log.waiting_bytes() < UNCOMMITTED_BYTES_MAX
             && let Some((request, permit)) = self.queue.pop_front()
         {
+            self.metrics.load.waited(permit.waited());
             match request {
                 Request::Counter(request) if request.is_read() => self.counter(request, permit)?,
                 request => match self.commits.obstacle() {

@@ -12,10 +12,11 @@ use limiter::{
 };
 
 use super::{
+    book_log::BookLog,
     frames::{Frames, frame},
     rule_book::RuleBook,
 };
-use crate::store::{AppendError, Log, Position, Replay, ReplayError};
+use crate::store::{AppendError, Position, Replay, ReplayError};
 
 /// Whose a record or a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +143,7 @@ fn nobodys(what: &'static str, bytes: &[u8]) -> ReplayError {
 
 /// Takes the records of one owner to the log.
 pub(super) struct Records<'a> {
-    log: &'a mut Log,
+    log: &'a mut BookLog,
     owner: Owner,
     /// Why a record was not taken. The books are then ahead of their log, and
     /// nothing they say may leave any more.
@@ -164,7 +165,7 @@ impl Journal for Records<'_> {
 /// Changes books, with the records going to the log. Once one was not taken, the
 /// books are not to be believed any more.
 pub(super) fn journaled<T>(
-    log: &mut Log,
+    log: &mut BookLog,
     owner: Owner,
     change: impl FnOnce(&mut Records<'_>) -> T,
 ) -> Result<T, AppendError> {

@@ -103,7 +103,10 @@ impl Task {
 }
 
 /// What is to be spent, and the place of the rule that was named.
-fn resolve(rules: &Arc<RuleSet>, check: &Check) -> Result<(Query, Option<usize>), Refusal> {
+pub(super) fn resolve(
+    rules: &Arc<RuleSet>,
+    check: &Check,
+) -> Result<(Query, Option<usize>), Refusal> {
     let (name, tier, key, cost) = match check {
         Check::Described(request) => return Ok((rules.resolve(request), None)),
         Check::Named {

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use limiter::key::PARTITIONS;
+use limiter::{
+    key::PARTITIONS,
+    time::{Micros, Timestamp},
+};
 
 use super::{Task, books::Books};
 use crate::store::Durability;
@@ -63,6 +66,7 @@ impl Sweep {
 impl Task {
     pub(super) fn do_chores(&mut self) {
         self.snapshot_step();
+        self.watch_disk();
         let (uptime, now) = (self.clock.uptime(), self.clock.now());
         let Books {
             ledger, counters, ..
@@ -82,12 +86,21 @@ impl Task {
         let now = self.clock.now();
         let metrics = &self.metrics;
         metrics.set_books(&self.books.ledger);
+        let above = self.books.ledger.upstream_stats(now);
+        if let Some(stats) = above {
+            let time = self.books.ledger.upstream_time(now);
+            metrics
+                .upstream
+                .set(&stats, time.map(|above| ahead(now, above)));
+        }
         metrics.keys.set(whole(self.books.ledger.keys()));
         let counters = &self.books.counters;
         metrics.counters.set(whole(counters.len()));
         let keys = counters.idempotency_keys();
         metrics.idempotency_keys.set(whole(keys));
         metrics.sources.set(whole(self.books.ledger.sources(now)));
+        metrics.load.set_silences(&self.books.ledger.silences(now));
+        metrics.load.set_clock_ahead(self.clock.ahead());
         let revision = self.books.ledger.rules().revision;
         metrics
             .rules_revision
@@ -107,6 +120,16 @@ impl Task {
             .taken_at_ms
             .map(|at| now_ms.saturating_sub(at));
         metrics.set_snapshot_age(age.map(Duration::from_millis));
+    }
+}
+
+/// By how many seconds one time is ahead of another.
+fn ahead(one: Timestamp, other: Timestamp) -> f64 {
+    let seconds = |span: Micros| Duration::from_micros(span.get()).as_secs_f64();
+    if one >= other {
+        seconds(one.since(other))
+    } else {
+        -seconds(other.since(one))
     }
 }
 

@@ -4,14 +4,11 @@ use std::{sync::mpsc, time::Duration};
 
 use super::{
     Task, TaskError,
+    book_log::{CommitFailure, Finished, Pending},
     threads::spawn,
     work::{Event, Refusal},
 };
-use crate::{
-    chain::chain,
-    serve::health::Health,
-    store::{CommitError, Durability, Finished, Pending},
-};
+use crate::{chain::chain, serve::health::Health, store::Durability};
 
 /// How long a disk that took nothing is left alone.
 const RETRY: Duration = Duration::from_millis(250);
@@ -22,6 +19,8 @@ pub(super) struct Commits {
     durability: Durability,
     started_at: Duration,
     out_of_room: Option<OutOfRoom>,
+    /// Whether the one under way takes longer than anybody waits.
+    stalled: bool,
     /// Whether the next one must be synced whatever was chosen: a snapshot
     /// waits for it.
     pub(super) sync_next: bool,
@@ -51,6 +50,7 @@ impl Commits {
             durability,
             started_at: Duration::ZERO,
             out_of_room: None,
+            stalled: false,
             sync_next: false,
         })
     }
@@ -102,11 +102,12 @@ impl Task {
     /// Answers everyone who waited for this commit.
     pub(super) fn committed(&mut self, finished: Finished) -> Result<(), TaskError> {
         match self.log.finish_commit(finished) {
-            Ok(_) => {
+            Ok(()) => {
                 let took = self.clock.uptime().saturating_sub(self.commits.started_at);
                 self.metrics.commit_seconds.observe(took.as_secs_f64());
                 self.room_again();
                 self.waiting.release(self.durable());
+                self.release_upward();
                 self.tell_watchers();
                 self.publish_sealed();
                 Ok(())
@@ -120,14 +121,28 @@ impl Task {
     }
 
     fn room_again(&mut self) {
-        if self.commits.out_of_room.take().is_some() {
+        let was_full = self.commits.out_of_room.take().is_some();
+        if was_full || std::mem::take(&mut self.commits.stalled) {
             tracing::info!("the disk takes records again");
             self.report_serving();
         }
     }
 
+    /// Says so when the commit under way takes longer than anybody waits for it.
+    pub(super) fn watch_disk(&mut self) {
+        if !self.log.in_flight() || self.commits.stalled || self.commits.is_out_of_room() {
+            return;
+        }
+        let took = self.clock.uptime().saturating_sub(self.commits.started_at);
+        if took >= self.patience_max {
+            tracing::error!(took_ms = took.as_millis(), "the disk does not answer");
+            self.commits.stalled = true;
+            self.health.set(Health::Stalled(self.patience_max));
+        }
+    }
+
     /// Tells everyone to come again, and keeps the records for another try.
-    fn run_out(&mut self, error: &CommitError) {
+    fn run_out(&mut self, error: &CommitFailure) {
         let why = chain(error);
         if self.commits.out_of_room.is_none() {
             tracing::error!(
@@ -135,6 +150,7 @@ impl Task {
                 "nothing is counted until the disk takes records again"
             );
         }
+        self.commits.stalled = false;
         self.metrics.commit_failures.inc();
         self.health.set(Health::NoRoom(why.clone()));
         self.waiting.refuse(&Refusal::Kept(why.clone()));

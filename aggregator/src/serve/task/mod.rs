@@ -24,42 +24,52 @@ use std::{
 
 mod admission;
 mod apply;
+mod book_log;
 mod books;
 mod check;
 mod chores;
 mod commit;
 mod counters;
 mod frames;
+mod groups;
 mod handle;
 mod rule_book;
 mod rules;
 mod snapshot;
 mod start;
 mod threads;
+mod upward;
 mod waiting;
 mod watches;
 mod work;
 
 pub(super) use admission::{Permit, WatchPermit};
+pub use book_log::CommitFailure;
 pub(super) use counters::Watching;
+pub(super) use groups::{Groups, Kept, Whereabouts};
 pub(super) use handle::LedgerHandle;
 pub(super) use rule_book::{Origin, Revision};
 pub(super) use rules::{RuleChange, RulesOnRecord};
-pub(super) use start::{Setup, start};
+pub(super) use start::{Place, Setup, Shown, of_groups, start};
 pub(super) use work::{Check, Checked, Refusal};
 
 use self::{
+    book_log::BookLog,
     books::Books,
     check::Ahead,
     chores::Sweeps,
     commit::Commits,
     snapshot::Snapshots,
+    upward::Upward,
     waiting::Waiting,
     watches::Watches,
     work::{Event, Request},
 };
 use super::{clock::Clock, health::HealthBoard, metrics::Metrics};
-use crate::store::{AppendError, CommitError, Log, OpenError, Position};
+use crate::{
+    shared::LoadError,
+    store::{AppendError, OpenError, Position},
+};
 
 /// Why the task ended before it was told to.
 #[derive(Debug, thiserror::Error)]
@@ -67,24 +77,35 @@ pub enum TaskError {
     /// The data directory was refused.
     #[error("cannot open the data directory")]
     Open(#[from] OpenError),
+    /// What the shared store holds of a group was refused, or not to be had.
+    #[error("cannot take over partitions")]
+    Load(#[from] LoadError),
     /// A commit failed for good. Nothing that rested on it was answered.
     #[error("the log failed; start again to recover it")]
-    Commit(#[from] CommitError),
+    Commit(#[from] CommitFailure),
     /// A record was not taken, so the ledger is ahead of its log. Nothing that
     /// rested on it was answered.
     #[error("the log did not take a record; start again to recover it")]
     Append(#[from] AppendError),
+    /// The disk was full when the service was to stop.
+    #[error(
+        "the disk takes nothing, so what waited to be written is given up; nobody was told that it counts"
+    )]
+    NoRoom,
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[from] std::io::Error),
     /// A thread ended that should not have.
     #[error("{0} ended unexpectedly")]
     Gone(&'static str),
+    /// The partitions are another member's now.
+    #[error("the partitions are another member's")]
+    Abandoned,
 }
 
 struct Task {
     books: Books,
-    log: Log,
+    log: BookLog,
     clock: Box<dyn Clock>,
     events: mpsc::Receiver<Event>,
     queue: VecDeque<(Request, Permit)>,
@@ -95,8 +116,11 @@ struct Task {
     commits: Commits,
     ahead: Ahead,
     snapshots: Snapshots,
+    upward: Option<Upward>,
     sweeps: Sweeps,
     stopping: bool,
+    /// How long a request waits for its answer.
+    patience_max: Duration,
     metrics: Arc<Metrics>,
     health: Arc<HealthBoard>,
 }
@@ -114,9 +138,10 @@ impl Task {
                 self.take(event)?;
             }
             self.apply_queue()?;
+            self.report_upward()?;
             self.start_commit()?;
             self.do_chores();
-            if self.stopping && self.is_done() {
+            if self.stopping && self.has_said_all() && self.is_done() {
                 return self.close();
             }
         }
@@ -126,17 +151,24 @@ impl Task {
         match event {
             Event::Request(request, permit) => self.queue.push_back((request, permit)),
             Event::Rules(change, answer) => self.set_rules(*change, answer)?,
+            Event::Adopt(rules) => self.adopt(rules)?,
             Event::ReadRules(answer) => self.read_rules(answer),
             Event::Observe(done) => {
                 self.observe();
                 // Whoever asked may have gone away.
                 let _ = done.send(());
             }
+            Event::Upstream(id, answer) => self.heard_upward(id, answer)?,
+            Event::AskUpstream => self.books.ledger.flush_upstream_now(),
             Event::Committed(finished) => self.committed(finished)?,
             Event::Snapshot(progress) => self.snapshot_came_on(progress),
+            Event::Abandon => return Err(TaskError::Abandoned),
             Event::Gone(thread) => return Err(TaskError::Gone(thread)),
             Event::EndWatches => self.watches.close(),
-            Event::Stop => self.stopping = true,
+            Event::Stop => {
+                self.stopping = true;
+                self.begin_last_words();
+            }
         }
         Ok(())
     }
@@ -146,6 +178,7 @@ impl Task {
         let uptime = self.clock.uptime();
         let retry = self.commits.retry_at();
         let next = retry.map_or(self.sweeps.due(), |at| at.min(self.sweeps.due()));
+        let next = self.upward_due().map_or(next, |at| at.min(next));
         next.saturating_sub(uptime)
     }
 
@@ -159,7 +192,7 @@ impl Task {
 
     fn close(self) -> Result<(), TaskError> {
         if self.commits.is_out_of_room() {
-            return Ok(());
+            return Err(TaskError::NoRoom);
         }
         drop(self.snapshots);
         self.log.close()?;

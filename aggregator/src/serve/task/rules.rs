@@ -88,7 +88,11 @@ impl Task {
     }
 
     fn enforce(&mut self, rules: RuleSet) -> Result<(), TaskError> {
-        let (now, rules) = (self.clock.now(), Arc::new(rules));
+        self.put(Arc::new(rules))
+    }
+
+    fn put(&mut self, rules: Arc<RuleSet>) -> Result<(), TaskError> {
+        let now = self.clock.now();
         let ledger = &mut self.books.ledger;
         journaled(&mut self.log, Owner::Ledger, |records| {
             ledger.set_rules(rules, now, records);
@@ -96,6 +100,16 @@ impl Task {
         self.rules_at = self.log.last();
         self.report_serving();
         Ok(())
+    }
+
+    /// Puts rules in force that were numbered elsewhere, if they are newer.
+    pub(super) fn adopt(&mut self, rules: Arc<RuleSet>) -> Result<(), TaskError> {
+        let newer = rules.revision > self.books.ledger.rules().revision;
+        match newer && self.commits.obstacle().is_none() {
+            true => self.put(rules),
+            // With the store away it is told again, as long as it is newer.
+            false => Ok(()),
+        }
     }
 
     /// Tells the rules in force, as soon as they are durable. With the disk full

@@ -3,42 +3,41 @@
 
 use std::{sync::mpsc, time::Duration};
 
-use limiter::key::PARTITIONS;
-
 use super::{
     Task,
+    book_log::{Published, Sealed, SnapshotFailure, Writer},
     threads::spawn,
     work::{Event, Progress},
 };
 use crate::{
     chain::chain,
-    store::{Position, Published, SealedSnapshot, SnapshotError, SnapshotWriter},
+    store::{Position, SnapshotError},
 };
 
 /// How long a disk that did not take a snapshot is left alone.
 const RETRY: Duration = Duration::from_secs(60);
 
 /// One partition on its way to the snapshot's thread.
-struct Shard {
-    partition: u32,
-    contains: Position,
-    chunks: Vec<Vec<u8>>,
+pub(super) struct Shard {
+    pub(super) partition: u32,
+    pub(super) contains: Position,
+    pub(super) chunks: Vec<Vec<u8>>,
 }
 
 /// How far the snapshot under way has come.
 enum Stage {
     /// There is none.
     Idle,
-    /// Partitions are being written; `next` is the one after those.
+    /// Partitions are being written; `next` is the place of the one after those.
     Writing {
-        next: u32,
+        next: usize,
         shards: mpsc::Sender<Shard>,
         thread_is_idle: bool,
     },
     /// Its thread has something to do that the task waits for.
     Away,
     /// Whole, but ahead of the log.
-    Sealed(Box<SealedSnapshot>),
+    Sealed(Sealed),
 }
 
 /// The snapshot under way, if there is one, and when to begin the next.
@@ -50,13 +49,16 @@ pub(super) struct Snapshots {
     /// When the last whole one was begun, in milliseconds since the Unix epoch.
     pub(super) taken_at_ms: Option<u64>,
     events: mpsc::Sender<Event>,
+    /// Which partitions the log has records of.
+    partitions: Vec<u32>,
 }
 
 impl Snapshots {
-    pub(super) const fn new(
+    pub(super) fn new(
         begin_at_log_bytes: u64,
         taken_at_ms: Option<u64>,
         events: mpsc::Sender<Event>,
+        partitions: Vec<u32>,
     ) -> Self {
         Self {
             stage: Stage::Idle,
@@ -65,6 +67,7 @@ impl Snapshots {
             begun_at_ms: 0,
             taken_at_ms,
             events,
+            partitions,
         }
     }
 }
@@ -93,10 +96,14 @@ impl Task {
         self.snapshots.begun_at_ms = self.clock.now().as_micros() / 1000;
         let begun = self.log.begin_snapshot(self.snapshots.begun_at_ms);
         let started = begun.and_then(|writer| {
-            start_writing(writer, &self.snapshots.events).map_err(|source| SnapshotError::Io {
-                action: "start a thread for",
-                file: "the snapshot".into(),
-                source,
+            start_writing(writer, &self.snapshots.events).map_err(|source| {
+                let (action, file) = ("start a thread for", "the snapshot".into());
+                SnapshotError::Io {
+                    action,
+                    file,
+                    source,
+                }
+                .into()
             })
         });
         match started {
@@ -105,7 +112,11 @@ impl Task {
         }
     }
 
-    fn copy_partition(&mut self, partition: u32) {
+    fn copy_partition(&mut self, place: usize) {
+        let Some(partition) = self.snapshots.partitions.get(place).copied() else {
+            return;
+        };
+        let ended = place.saturating_add(1);
         let chunks = self.books.snapshot(partition, self.clock.now());
         let shard = Shard {
             partition,
@@ -123,9 +134,9 @@ impl Task {
         };
         // A thread that has failed says so itself.
         let _ = shards.send(shard);
-        *next = partition.saturating_add(1);
+        *next = ended;
         *thread_is_idle = false;
-        if *next >= PARTITIONS {
+        if ended >= self.snapshots.partitions.len() {
             self.snapshots.stage = Stage::Away;
         }
     }
@@ -138,7 +149,7 @@ impl Task {
                 }
             }
             Progress::Sealed(Ok(sealed)) => {
-                self.snapshots.stage = Stage::Sealed(Box::new(sealed));
+                self.snapshots.stage = Stage::Sealed(sealed);
                 self.publish_sealed();
             }
             Progress::Published(Ok(published)) => self.snapshot_published(&published),
@@ -151,7 +162,7 @@ impl Task {
     /// Gives the snapshot its name, if it is whole and the log has caught up.
     pub(super) fn publish_sealed(&mut self) {
         let sealed = match std::mem::replace(&mut self.snapshots.stage, Stage::Away) {
-            Stage::Sealed(sealed) => *sealed,
+            Stage::Sealed(sealed) => sealed,
             other => {
                 self.snapshots.stage = other;
                 return;
@@ -170,7 +181,7 @@ impl Task {
             }
             Err(sealed) => {
                 self.commits.sync_next = true;
-                self.snapshots.stage = Stage::Sealed(Box::new(sealed));
+                self.snapshots.stage = Stage::Sealed(sealed);
             }
         }
     }
@@ -184,7 +195,7 @@ impl Task {
         tracing::info!(segments_removed = removed, "a snapshot was taken");
     }
 
-    fn give_up_snapshot(&mut self, error: &SnapshotError) {
+    fn give_up_snapshot(&mut self, error: &SnapshotFailure) {
         tracing::warn!(
             error = chain(error),
             "no snapshot was taken; the log goes on without"
@@ -197,7 +208,7 @@ impl Task {
 
 /// Starts the thread that writes a snapshot, partition by partition, and seals
 /// it once no more will come.
-fn start_writing(writer: SnapshotWriter, events: &mpsc::Sender<Event>) -> std::io::Result<Stage> {
+fn start_writing(writer: Writer, events: &mpsc::Sender<Event>) -> std::io::Result<Stage> {
     let (shards, coming) = mpsc::channel::<Shard>();
     spawn("snapshot", events, move |events| {
         let sealed = write_all(writer, &coming, events);
@@ -212,21 +223,14 @@ fn start_writing(writer: SnapshotWriter, events: &mpsc::Sender<Event>) -> std::i
 }
 
 fn write_all(
-    mut writer: SnapshotWriter,
+    mut writer: Writer,
     coming: &mpsc::Receiver<Shard>,
     events: &mpsc::Sender<Event>,
-) -> Result<SealedSnapshot, SnapshotError> {
+) -> Result<Sealed, SnapshotFailure> {
     for shard in coming {
-        if shard.chunks.is_empty() {
-            writer.shard(shard.partition, shard.contains, &[])?;
-        }
-        for chunk in &shard.chunks {
-            writer.shard(shard.partition, shard.contains, chunk)?;
-        }
-        if shard.partition.saturating_add(1) < PARTITIONS {
-            // A task that has ended has no use for it.
-            let _ = events.send(Event::Snapshot(Progress::Wrote));
-        }
+        writer.shard(&shard)?;
+        // A task that has ended, or waits for the seal, has no use for it.
+        let _ = events.send(Event::Snapshot(Progress::Wrote));
     }
     writer.seal()
 }

@@ -8,26 +8,43 @@ use std::{
     time::Duration,
 };
 
-use limiter::{counter::TenantLimits, time::Micros};
+use limiter::{counter::TenantLimits, key::PARTITIONS, time::Micros};
 use tokio::sync::oneshot;
 
 use super::{
-    LedgerHandle, Task, TaskError, admission::Admission, books::Books, check::Ahead,
-    chores::Sweeps, commit::Commits, snapshot::Snapshots, waiting::Waiting, watches::Watches,
-    work::Event,
+    Groups, LedgerHandle, Task, TaskError, admission::Admission, book_log::BookLog, books::Books,
+    check::Ahead, chores::Sweeps, commit::Commits, handle::To, snapshot::Snapshots, upward::Upward,
+    waiting::Waiting, watches::Watches, work::Event,
 };
 use crate::{
     config::Config,
-    serve::{clock::Clock, health::HealthBoard, metrics::Metrics},
+    serve::{clock::Clock, health::HealthBoard, metrics::Metrics, upstream::Carrier},
+    shared::{Claim, GROUPS, Link, SharedLog, group_of},
     store::{Disk, Durability, Log, Options, Position, Report},
 };
 
 /// What the task needs.
 pub(in crate::serve) struct Setup {
-    pub(in crate::serve) disk: Arc<dyn Disk>,
+    pub(in crate::serve) place: Place,
     pub(in crate::serve) clock: Box<dyn Clock>,
+    pub(in crate::serve) shown: Shown,
+}
+
+/// Where it shows how it is, and to whom it speaks.
+#[derive(Clone)]
+pub(in crate::serve) struct Shown {
     pub(in crate::serve) metrics: Arc<Metrics>,
     pub(in crate::serve) health: Arc<HealthBoard>,
+    /// The way to the aggregator above, if there is one.
+    pub(in crate::serve) carrier: Option<Carrier>,
+}
+
+/// Where the books are kept.
+pub(in crate::serve) enum Place {
+    /// In the data directory, on this disk: all of them.
+    Disk(Arc<dyn Disk>),
+    /// In a group of the shared store that was claimed: its partitions.
+    Shared(Link, Claim),
 }
 
 /// What it takes from the configuration.
@@ -38,6 +55,8 @@ struct Choices {
     tenant: TenantLimits,
     keys_max: u64,
     idempotency_lifetime: Micros,
+    request_timeout: Duration,
+    region: String,
 }
 
 /// Starts the task. What comes back last tells how it ended.
@@ -45,30 +64,68 @@ pub(in crate::serve) fn start(
     setup: Setup,
     config: &Config,
 ) -> std::io::Result<(LedgerHandle, oneshot::Receiver<Result<(), TaskError>>)> {
-    let (events, inbox) = mpsc::channel();
+    let health = Arc::clone(&setup.shown.health);
+    let (events, end) = start_one(setup, config)?;
     let handle = LedgerHandle {
-        events: events.clone(),
+        to: To::All(events),
         admission: Admission::new(&config.limits),
-        health: Arc::clone(&setup.health),
+        health,
         patience: config.limits.request_timeout,
+    };
+    Ok((handle, end))
+}
+
+/// A handle of the groups that are here, or come to be.
+pub(in crate::serve) fn of_groups(
+    groups: &Arc<Groups>,
+    health: &Arc<HealthBoard>,
+    config: &Config,
+) -> LedgerHandle {
+    LedgerHandle {
+        to: To::Groups(Arc::clone(groups)),
+        admission: Admission::new(&config.limits),
+        health: Arc::clone(health),
+        patience: config.limits.request_timeout,
+    }
+}
+
+/// How a task is reached, and what tells how it ended.
+pub(super) type Started = (
+    mpsc::Sender<Event>,
+    oneshot::Receiver<Result<(), TaskError>>,
+);
+
+/// Starts one task: of all partitions, or of one group.
+pub(super) fn start_one(setup: Setup, config: &Config) -> std::io::Result<Started> {
+    let (events, inbox) = mpsc::channel();
+    let inner = events.clone();
+    // What is bounded for all is bounded for each of the groups by its part.
+    let parts = match setup.place {
+        Place::Disk(_) => 1,
+        Place::Shared(..) => u64::from(GROUPS),
     };
     let choices = Choices {
         data_dir: config.data_dir.clone(),
         durability: config.durability,
-        snapshot_log_bytes: config.snapshot_log_bytes,
-        tenant: config.tenant,
+        snapshot_log_bytes: config.snapshot_log_bytes.div_ceil(parts),
+        tenant: TenantLimits {
+            counters_max: config.tenant.counters_max.div_ceil(parts),
+            bytes_max: config.tenant.bytes_max.div_ceil(parts),
+        },
         keys_max: config.keys_max,
         idempotency_lifetime: config.idempotency_lifetime,
+        request_timeout: config.limits.request_timeout,
+        region: config.region.clone(),
     };
     let (ended, end) = oneshot::channel();
     thread::Builder::new()
         .name("ledger".to_owned())
         .spawn(move || {
-            let result = open(setup, &choices, events, inbox).and_then(Task::run);
+            let result = open(setup, &choices, inner, inbox).and_then(Task::run);
             // Whoever started it may have gone away.
             let _ = ended.send(result);
         })?;
-    Ok((handle, end))
+    Ok((events, end))
 }
 
 fn open(
@@ -80,15 +137,20 @@ fn open(
     let seeds = hash_seeds()?;
     let mut books = Books::new(seeds, choices.tenant, choices.idempotency_lifetime);
     books.ledger.set_keys_max(choices.keys_max);
-    let options = Options::default();
-    let (log, report) = Log::open(setup.disk, &choices.data_dir, options, &mut books)?;
+    let opened = open_log(setup.place, choices, &mut books)?;
     let revision = books.ledger.rules().revision;
     books.rule_book.forget_after(revision);
     setup.clock.go_on_from(books.latest());
-    describe(&report, setup.clock.uptime());
-    let task = Task {
+    if let Some(report) = &opened.report {
+        describe(report, setup.clock.uptime());
+    }
+    let upward = setup
+        .shown
+        .carrier
+        .map(|carrier| Upward::new(carrier, &events));
+    let mut task = Task {
         books,
-        log,
+        log: opened.log,
         clock: setup.clock,
         events: inbox,
         queue: VecDeque::new(),
@@ -99,16 +161,54 @@ fn open(
         commits: Commits::start(choices.durability, &events)?,
         snapshots: Snapshots::new(
             choices.snapshot_log_bytes,
-            report.snapshot_taken_at_ms,
+            opened.report.and_then(|report| report.snapshot_taken_at_ms),
             events,
+            opened.partitions,
         ),
         sweeps: Sweeps::default(),
+        upward: None,
         stopping: false,
-        metrics: setup.metrics,
-        health: setup.health,
+        patience_max: choices.request_timeout,
+        metrics: setup.shown.metrics,
+        health: setup.shown.health,
     };
+    if let Some(upward) = upward {
+        task.join(&choices.region, upward)?;
+    }
     task.report_serving();
     Ok(task)
+}
+
+/// A log, and what it has records of.
+struct Opened {
+    log: BookLog,
+    partitions: Vec<u32>,
+    report: Option<Report>,
+}
+
+fn open_log(place: Place, choices: &Choices, books: &mut Books) -> Result<Opened, TaskError> {
+    match place {
+        Place::Disk(disk) => {
+            let options = Options::default();
+            let (log, report) = Log::open(disk, &choices.data_dir, options, books)?;
+            Ok(Opened {
+                log: BookLog::Disk(log),
+                partitions: (0..PARTITIONS).collect(),
+                report: Some(report),
+            })
+        }
+        Place::Shared(link, claim) => {
+            let group = link.group();
+            let log = SharedLog::open(link, &claim, books)?;
+            // The first has the rules and the clock, whosever it is.
+            let ours = |partition: &u32| *partition == 0 || group_of(*partition) == group;
+            Ok(Opened {
+                log: BookLog::Shared(log),
+                partitions: (0..PARTITIONS).filter(ours).collect(),
+                report: None,
+            })
+        }
+    }
 }
 
 fn describe(report: &Report, took: Duration) {

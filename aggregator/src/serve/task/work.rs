@@ -16,13 +16,11 @@ use tokio::sync::oneshot;
 
 use super::{
     admission::Permit,
+    book_log::{Finished, Published, Sealed, SnapshotFailure},
     counters::CounterRequest,
     rules::{RuleChange, RulesOnRecord},
 };
-use crate::{
-    rules::Described,
-    store::{Finished, Published, SealedSnapshot, SnapshotError},
-};
+use crate::rules::Described;
 
 /// Where an answer goes. Whoever asked may have gone away.
 pub(super) type Answer<T> = oneshot::Sender<Result<T, Refusal>>;
@@ -33,10 +31,16 @@ pub(super) enum Event {
     Request(Request, Permit),
     /// Rules that differ, perhaps, from those in force.
     Rules(Box<RuleChange>, Answer<u64>),
+    /// Rules that another group numbered; they are put in force if they are newer.
+    Adopt(Arc<RuleSet>),
     /// What is in force, and how it came to be.
     ReadRules(Answer<RulesOnRecord>),
     /// Gauges are to be brought up to date.
     Observe(oneshot::Sender<()>),
+    /// The answer of the aggregator above to this message, or why there is none.
+    Upstream(u64, Result<Vec<u8>, String>),
+    /// The aggregator above has other rules, perhaps: it is to be asked at once.
+    AskUpstream,
     /// A commit has run.
     Committed(Finished),
     /// A snapshot has come further.
@@ -47,6 +51,8 @@ pub(super) enum Event {
     EndWatches,
     /// No more requests will come.
     Stop,
+    /// The partitions are another member's: nothing here counts any more.
+    Abandon,
 }
 
 /// How far a snapshot has come on its thread.
@@ -54,9 +60,9 @@ pub(super) enum Progress {
     /// A partition is written.
     Wrote,
     /// All of it is written and synced.
-    Sealed(Result<SealedSnapshot, SnapshotError>),
+    Sealed(Result<Sealed, SnapshotFailure>),
     /// It has its name.
-    Published(Result<Published, SnapshotError>),
+    Published(Result<Published, SnapshotFailure>),
 }
 
 /// What a client asks of the ledger.
@@ -131,6 +137,18 @@ pub(in crate::serve) enum Refusal {
     /// Not ready yet, or not any more.
     #[error("{0}")]
     Unready(String),
+    /// Another member of a shared store has it, or nobody at present.
+    #[error("group {group} of the partitions is not here")]
+    Elsewhere {
+        /// The group.
+        group: u32,
+    },
+    /// The partitions went to another member while this was under way.
+    #[error("the partitions have moved meanwhile; whether it was counted is not known")]
+    Moved,
+    /// What must be decided as one is kept in several groups.
+    #[error("{0}")]
+    Apart(&'static str),
     /// It could not be made durable, and is kept to be.
     #[error("nothing can be written: {0}; what was asked is kept, and counts once it is written")]
     Kept(String),

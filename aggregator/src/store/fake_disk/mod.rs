@@ -13,7 +13,7 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::disk::{Disk, File, Hold, Locking};
+use super::disk::{Disk, File, Hold, Locking, Room};
 use handle::{FakeFile, FakeLock};
 use state::State;
 
@@ -202,6 +202,10 @@ impl Disk for FakeDisk {
             state.names.sync(dir);
         }
         step.outcome()
+    }
+
+    fn room(&self, _dir: &Path) -> io::Result<Room> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     fn lock(&self, path: &Path, hold: Hold) -> io::Result<Locking> {

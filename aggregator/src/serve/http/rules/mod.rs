@@ -11,9 +11,11 @@ use axum::{
 };
 use serde_json::{Map, Value, json};
 
+mod above;
 mod change;
 mod precondition;
 
+pub(super) use self::above::pass_on;
 use super::{App, problem::Problem};
 use crate::{
     rules::RuleText,

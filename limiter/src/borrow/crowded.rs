@@ -15,7 +15,7 @@ const KEYS_MAX: usize = 16_384;
 /// How long a key counts as crowded: the region says so again before.
 const MEMORY: Micros = Micros::from_secs(45);
 
-pub(super) struct Crowd {
+pub(crate) struct Crowded {
     until: HashMap<CounterKey, Timestamp, RandomState>,
     /// Until when every key counts as crowded.
     all_until: Timestamp,
@@ -23,8 +23,8 @@ pub(super) struct Crowd {
     heard: Option<Timestamp>,
 }
 
-impl Crowd {
-    pub(super) const fn new(hash: RandomState) -> Self {
+impl Crowded {
+    pub(crate) const fn new(hash: RandomState) -> Self {
         Self {
             until: HashMap::with_hasher(hash),
             all_until: Timestamp::from_micros(0),
@@ -33,7 +33,7 @@ impl Crowd {
     }
 
     /// Takes in the region's word: `sent` is when it was asked.
-    pub(super) fn hear(&mut self, keys: &[u8], more: bool, sent: Timestamp, now: Timestamp) {
+    pub(crate) fn hear(&mut self, keys: &[u8], more: bool, sent: Timestamp, now: Timestamp) {
         self.heard = self.heard.max(Some(sent));
         let until = now.after(MEMORY);
         if self.until.len() >= KEYS_MAX / 2 {
@@ -49,7 +49,7 @@ impl Crowd {
     }
 
     /// Whether it is known, and fresh, that a key is not crowded.
-    pub(super) fn is_clear(&self, key: CounterKey, now: Timestamp) -> bool {
+    pub(crate) fn is_clear(&self, key: CounterKey, now: Timestamp) -> bool {
         let fresh = self
             .heard
             .is_some_and(|heard| heard <= now && now.since(heard) < cold::FRESH);

@@ -1,4 +1,4 @@
-//! What a source knows of the way to its region: how far its clock is off, how
+//! What is known of the way to the region: how far its clock is off, how
 //! long an answer takes, and whether there is anybody there.
 
 use crate::time::{Micros, Timestamp};
@@ -14,15 +14,15 @@ const JITTER: Micros = Micros::from_millis(1);
 
 /// The state of the way to the region.
 #[derive(Debug, Default)]
-pub(super) struct Link {
+pub(crate) struct Link {
     /// What to add to the host's clock to get the region's; none before the
     /// first answer.
     offset_us: Option<i64>,
     /// The shortest round trip seen of late.
     rtt_min: Micros,
     /// The round trip, smoothed.
-    pub(super) rtt: Micros,
-    pub(super) last_reply: Option<Timestamp>,
+    pub(crate) rtt: Micros,
+    pub(crate) last_reply: Option<Timestamp>,
     /// When the first message was sent that has not been followed by a reply.
     silent_since: Option<Timestamp>,
     refusals: u32,
@@ -30,13 +30,13 @@ pub(super) struct Link {
 
 impl Link {
     /// The region's clock, if it is known.
-    pub(super) fn region_time(&self, now: Timestamp) -> Option<Timestamp> {
+    pub(crate) fn region_time(&self, now: Timestamp) -> Option<Timestamp> {
         self.offset_us.map(|offset| now.offset_by(offset))
     }
 
     /// Whether the region is taken to be away: it refuses, or does not answer.
     /// One that answers late is not away.
-    pub(super) fn is_away(&self, now: Timestamp) -> bool {
+    pub(crate) fn is_away(&self, now: Timestamp) -> bool {
         let patience = PATIENCE.max(Micros::new(self.rtt.get().saturating_mul(4)));
         self.refusals >= REFUSALS
             || self
@@ -45,21 +45,21 @@ impl Link {
     }
 
     /// What was asked before this and is not answered is likely lost.
-    pub(super) fn overdue(&self, now: Timestamp) -> Timestamp {
+    pub(crate) fn overdue(&self, now: Timestamp) -> Timestamp {
         now.before(Micros::new(self.rtt.get().saturating_mul(2)).plus(JITTER))
     }
 
-    pub(super) fn sent(&mut self, now: Timestamp) {
+    pub(crate) fn sent(&mut self, now: Timestamp) {
         self.silent_since.get_or_insert(now);
     }
 
-    pub(super) fn refused(&mut self) {
+    pub(crate) fn refused(&mut self) {
         self.refusals = self.refusals.saturating_add(1);
     }
 
     /// Takes in the times of an answer: the offset is good to half a round
     /// trip, so that the quickest answers are the ones to believe.
-    pub(super) fn answered(&mut self, sent: Timestamp, region: Timestamp, now: Timestamp) {
+    pub(crate) fn answered(&mut self, sent: Timestamp, region: Timestamp, now: Timestamp) {
         self.refusals = 0;
         self.silent_since = None;
         self.last_reply = Some(now);

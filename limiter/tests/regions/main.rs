@@ -1,0 +1,162 @@
+//! Limits over several regions: three of them, each with five sources, and answers from
+//! above that take 150 ms.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    unreachable_pub,
+    reason = "a test may stop at the first surprise"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod world;
+
+use limiter::{quota::Algorithm, rule::Scope};
+
+use common::{rule, rules};
+use world::{World, offer, step};
+
+const FIXED: Algorithm = Algorithm::FixedWindow;
+const SLIDING: Algorithm = Algorithm::SlidingWindow;
+const BUCKET: Algorithm = Algorithm::TokenBucket;
+
+fn world(limit: u64, window_ms: u64, algorithm: Algorithm) -> World {
+    let mut rule = rule(limit, window_ms, algorithm);
+    rule.scope = Scope::Global;
+    let mut world = World::new(&rules(1, vec![rule]), 3, 5, 150);
+    world.run(4_000);
+    world
+}
+
+/// Millionths of requests a millisecond: `load` percent of the limit, by these parts.
+fn rates(limit: u64, window_ms: u64, load: u64, parts: [u64; 3]) -> [u64; 3] {
+    let all = limit * 1_000_000 * load / 100 / window_ms;
+    let sum: u64 = parts.iter().sum();
+    parts.map(|part| all * part / sum)
+}
+
+/// A run of a minute limit of a thousand.
+fn run(algorithm: Algorithm, load: u64, parts: [u64; 3]) -> World {
+    let mut world = world(1_000, 60_000, algorithm);
+    offer(&mut world, &rates(1_000, 60_000, load, parts), "k", 300);
+    world
+}
+
+#[test]
+fn a_flood_in_all_regions_is_held_to_the_limit() {
+    for algorithm in [SLIDING, BUCKET] {
+        for parts in [[1, 1, 1], [8, 1, 1]] {
+            let error = run(algorithm, 1_000, parts).error_percent();
+            assert!(error.abs() < 2.0, "{algorithm:?} {parts:?}: {error:+.2} %");
+        }
+    }
+}
+
+#[test]
+fn a_fixed_window_is_never_exceeded_by_more_than_its_tolerance() {
+    let mut world = world(1_000, 60_000, FIXED);
+    let rates = rates(1_000, 60_000, 1_000, [8, 1, 1]);
+    offer(&mut world, &rates, "k", 56);
+    for _ in 0..4 {
+        let before = world.admitted();
+        offer(&mut world, &rates, "k", 60);
+        let window = world.admitted() - before;
+        assert!((980..=1_020).contains(&window), "{window}");
+    }
+}
+
+#[test]
+fn where_the_limit_is_not_reached_nobody_is_turned_away() {
+    for algorithm in [SLIDING, FIXED, BUCKET] {
+        for parts in [[1, 1, 1], [8, 1, 1]] {
+            let error = run(algorithm, 80, parts).error_percent();
+            assert!(error > -1.0, "{algorithm:?} {parts:?}: {error:+.2} %");
+        }
+    }
+}
+
+#[test]
+fn a_window_that_is_over_before_an_answer_is_held_on_the_average_and_never_admits_two() {
+    for (limit, window_ms, algorithm) in [(1_000, 1_000, SLIDING), (20, 100, FIXED)] {
+        for parts in [[1, 1, 1], [8, 1, 1]] {
+            let mut world = world(limit, window_ms, algorithm);
+            let rates = rates(limit, window_ms, 1_000, parts);
+            for _ in 0..60_000 / window_ms {
+                let before = world.admitted();
+                for _ in 0..window_ms {
+                    step(&mut world, &rates, "k");
+                }
+                let window = world.admitted() - before;
+                assert!(window <= 2 * limit, "{window_ms} ms {parts:?}: {window}");
+            }
+            let error = world.error_percent();
+            assert!(error.abs() < 4.0, "{window_ms} ms {parts:?}: {error:+.2} %");
+        }
+    }
+}
+
+#[test]
+fn what_regions_have_acknowledged_is_counted_above_once_whatever_ends_or_is_cut() {
+    let mut world = world(1_000, 60_000, SLIDING);
+    let rates = rates(1_000, 60_000, 300, [3, 2, 1]);
+    for round in 0..40_usize {
+        let now = world.now;
+        let place = &mut world.places[round % 3];
+        match round % 4 {
+            0 => place.restart(false, now),
+            1 => place.cut = true,
+            2 => place.restart(true, now),
+            _ => world.places.iter_mut().for_each(|place| place.cut = false),
+        }
+        offer(&mut world, &rates, "k", 1);
+    }
+    world.drain();
+    let below: u64 = world.places.iter().map(|place| place.region.hits()).sum();
+    assert!(below > 500, "{below}");
+    assert_eq!(below, world.admitted());
+    assert_eq!(below, world.global.hits());
+}
+
+#[test]
+fn a_region_that_is_cut_off_goes_on_with_its_share_and_is_told_apart() {
+    let mut world = world(1_000, 60_000, SLIDING);
+    let rates = rates(1_000, 60_000, 1_000, [1, 1, 1]);
+    offer(&mut world, &rates, "k", 120);
+    world.places[0].cut = true;
+    offer(&mut world, &rates, "k", 5);
+    let (before, alone) = (world.places[0].admitted, &world.places[0].region.ledger);
+    let stats = alone.upstream_stats(world.now).unwrap();
+    assert!(stats.away && stats.waiting > 0, "{stats:?}");
+    offer(&mut world, &rates, "k", 60);
+    let cut_off = world.places[0].admitted - before;
+    let stats = world.places[0].region.ledger.upstream_stats(world.now);
+    assert!(stats.unwrap().alone_hits >= cut_off, "{stats:?}");
+    assert!(
+        (200..=450).contains(&cut_off),
+        "{cut_off} of a third of 1000"
+    );
+    world.drain();
+    let leaked = world.global.ledger.leaked_by_rule();
+    let leaked: u64 = leaked.iter().map(|(_, hits)| hits).sum();
+    assert!(leaked >= cut_off, "{leaked}");
+    assert_eq!(world.global.hits(), world.admitted());
+}
+
+#[test]
+fn rules_set_above_are_in_force_at_every_source_within_two_seconds() {
+    let mut world = world(1_000, 60_000, SLIDING);
+    let mut rule = rule(10, 60_000, SLIDING);
+    rule.scope = Scope::Global;
+    let now = world.now;
+    let global = &mut world.global;
+    global
+        .ledger
+        .set_rules(rules(2, vec![rule]), now, &mut global.log);
+    world.run(2_000);
+    for place in &world.places {
+        for source in &place.sources {
+            assert_eq!(source.rules().revision, 2);
+        }
+    }
+}
