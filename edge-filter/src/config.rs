@@ -148,13 +148,8 @@ impl TryFrom<Raw> for Config {
             authority: text("authority", raw.authority)?.unwrap_or_else(|| "weir".to_owned()),
             token: text("token", raw.token)?.map(Secret),
             timeout_ms: number("timeout_ms", raw.timeout_ms, 1_000, 1..=60_000)?,
-            flush_interval_ms: number(
-                "flush_interval_ms",
-                raw.flush_interval_ms,
-                1_000,
-                50..=60_000,
-            )?,
-            keys_max: number("keys_max", raw.keys_max, 100_000, 16..=10_000_000)?,
+            flush_interval_ms: flush_interval_ms("flush_interval_ms", raw.flush_interval_ms)?,
+            keys_max: keys_max("keys_max", raw.keys_max)?,
             pop: text("pop", raw.pop)?,
             explain: Explain {
                 header: response_header("explain_header", raw.explain_header)?,
@@ -189,8 +184,18 @@ fn header(field: &str, name: Option<String>) -> Result<Option<String>, ConfigErr
     }
 }
 
+/// Time between two flushes in milliseconds, by a host's name for the field.
+pub(crate) fn flush_interval_ms(field: &str, value: Option<u32>) -> Result<u32, ConfigError> {
+    number(field, value, 1_000, 50..=60_000)
+}
+
+/// The most keys that one source holds, by a host's name for the field.
+pub(crate) fn keys_max(field: &str, value: Option<u32>) -> Result<u32, ConfigError> {
+    number(field, value, 100_000, 16..=10_000_000)
+}
+
 /// Text that is there must say something, in a way that fits a header.
-fn text(field: &str, value: Option<String>) -> Result<Option<String>, ConfigError> {
+pub(crate) fn text(field: &str, value: Option<String>) -> Result<Option<String>, ConfigError> {
     match value {
         Some(text) if text.is_empty() || !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) => {
             Err(ConfigError(format!(

@@ -13,16 +13,22 @@
 //! | `shards` | a region that is several objects: which of them is told what |
 //! | `envoy` | the adapter for Envoy: bytes between it and the above |
 //! | `worker` | the adapter for Cloudflare's Workers, and the region as objects there |
+//! | `component` | the adapter for hosts of WebAssembly components |
+//! | `middleware` | the adapter for servers of WASI's HTTP: a limiter in front of a handler |
 //!
 //! Nothing here panics: a panic inside a host takes a whole worker's limiter
 //! with it. Only the adapters talk to a host; the rest runs in any test.
 
 pub mod claims;
+#[cfg(all(feature = "component", target_arch = "wasm32"))]
+mod component;
 pub mod config;
 #[cfg(all(feature = "envoy", target_arch = "wasm32"))]
 mod envoy;
 pub mod explain;
 pub mod metrics;
+#[cfg(all(feature = "middleware", target_arch = "wasm32"))]
+mod middleware;
 pub mod pairs;
 pub mod refusal;
 pub mod request;

@@ -59,17 +59,17 @@ fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
 
 /// A list for the host.
 #[must_use]
-pub fn encode(pairs: &[(&str, &str)]) -> Vec<u8> {
+pub fn encode(pairs: &[(impl AsRef<[u8]>, impl AsRef<[u8]>)]) -> Vec<u8> {
     let length = |len: usize| u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes();
     let mut out = Vec::new();
     out.extend_from_slice(&length(pairs.len()));
     for (name, value) in pairs {
-        out.extend_from_slice(&length(name.len()));
-        out.extend_from_slice(&length(value.len()));
+        out.extend_from_slice(&length(name.as_ref().len()));
+        out.extend_from_slice(&length(value.as_ref().len()));
     }
     for (name, value) in pairs {
-        for part in [name, value] {
-            out.extend_from_slice(part.as_bytes());
+        for part in [name.as_ref(), value.as_ref()] {
+            out.extend_from_slice(part);
             out.push(0);
         }
     }

@@ -24,6 +24,8 @@ mod tests;
 
 pub use effect::{Effect, Outcome};
 use response::Waiting;
+#[cfg(all(feature = "component", target_arch = "wasm32"))]
+pub(crate) use response::{UNSEEN, told};
 
 /// The most requests that wait at once; one more is decided without waiting.
 const HELD_MAX: usize = 4_096;

@@ -78,6 +78,27 @@ pub fn worker() -> PathBuf {
     )
 }
 
+/// The limiter as a component: `WEIR_LIMITER_WASM`, or what `make component` made.
+#[must_use]
+pub fn limiter_component() -> PathBuf {
+    found(
+        "WEIR_LIMITER_WASM",
+        Some(target_dir().join("weir_limiter.wasm")),
+        "make component",
+    )
+}
+
+/// The middleware for servers of WASI's HTTP: `WEIR_MIDDLEWARE_WASM`, or what
+/// `make component` made.
+#[must_use]
+pub fn middleware_component() -> PathBuf {
+    found(
+        "WEIR_MIDDLEWARE_WASM",
+        Some(target_dir().join("weir_middleware.wasm")),
+        "make component",
+    )
+}
+
 /// What runs Workers: `WORKERD_BIN`, or what `make setup` installed.
 #[must_use]
 pub fn workerd() -> PathBuf {
@@ -88,6 +109,12 @@ pub fn workerd() -> PathBuf {
 #[must_use]
 pub fn wrangler() -> PathBuf {
     found("WRANGLER_BIN", Some(node_tool("wrangler")), "make setup")
+}
+
+/// What makes JavaScript of a component: `JCO_BIN`, or what `make setup` installed.
+#[must_use]
+pub fn jco() -> PathBuf {
+    found("JCO_BIN", Some(node_tool("jco")), "make setup")
 }
 
 fn node_tool(name: &str) -> PathBuf {

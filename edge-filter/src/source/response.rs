@@ -6,7 +6,7 @@
 
 use limiter::answer;
 use limiter::decision::{Decision, Verdict};
-use limiter::edge::{Answered, Open};
+use limiter::edge::{Answered, Limiter, Open};
 use limiter::request::Query;
 use limiter::time::Timestamp;
 
@@ -18,7 +18,7 @@ use crate::refusal::{Header, Refusal};
 const WAITING_MAX: usize = 65_536;
 
 /// Requests whose response would have changed what they spent, and was not seen.
-const UNSEEN: &str = "weir_responses_unseen_total";
+pub(crate) const UNSEEN: &str = "weir_responses_unseen_total";
 
 /// What is kept of an admitted request until its response comes.
 pub(super) struct Waiting {
@@ -75,7 +75,7 @@ impl Source {
         }
         let mut headers = Vec::new();
         if let Verdict::Allow(decision) = verdict {
-            self.tell(query, decision, now, &mut headers);
+            headers = told(&self.limiter, query, decision, now);
         }
         headers.extend(self.explained(request, verdict, now));
         let open = match verdict {
@@ -117,29 +117,6 @@ impl Source {
         }
     }
 
-    /// Tells an allowed client of its quota: of the rule with the least left, among
-    /// those that want it told.
-    fn tell(&self, query: &Query, decision: &Decision, now: Timestamp, headers: &mut Vec<Header>) {
-        let told = |decision: &Decision| {
-            let rule = self.limiter.rules().rule(decision.rule)?;
-            rule.quota_headers.on_allowed().then_some(rule)
-        };
-        let mut decision = Some(*decision).filter(|one| told(one).is_some());
-        if decision.is_none() && query.rules.sees_responses() {
-            let hits = query.hits.iter();
-            let each = hits.filter_map(|hit| self.limiter.standing(query, hit, now));
-            let wanted = each.filter(|one| told(one).is_some());
-            decision = wanted.min_by_key(|one| one.remaining);
-        }
-        if let Some(decision) = decision
-            && let Some(rule) = told(&decision)
-        {
-            answer::allowed(rule, &decision, &mut |name, value| {
-                headers.push((name.into(), value));
-            });
-        }
-    }
-
     /// Has the access log say why, and returns the header that does.
     fn explained(&mut self, request: u32, verdict: &Verdict, now: Timestamp) -> Option<Header> {
         if !self.explain.is_on() {
@@ -157,4 +134,34 @@ impl Source {
         let name = self.explain.header.clone()?;
         Some((name.into(), line))
     }
+}
+
+/// Tells an allowed client of its quota: of the rule with the least left, among those
+/// that want it told.
+pub(crate) fn told(
+    limiter: &Limiter,
+    query: &Query,
+    decision: &Decision,
+    now: Timestamp,
+) -> Vec<Header> {
+    let mut headers = Vec::new();
+    let wants = |decision: &Decision| {
+        let rule = limiter.rules().rule(decision.rule)?;
+        rule.quota_headers.on_allowed().then_some(rule)
+    };
+    let mut decision = Some(*decision).filter(|one| wants(one).is_some());
+    if decision.is_none() && query.rules.sees_responses() {
+        let hits = query.hits.iter();
+        let each = hits.filter_map(|hit| limiter.standing(query, hit, now));
+        let wanted = each.filter(|one| wants(one).is_some());
+        decision = wanted.min_by_key(|one| one.remaining);
+    }
+    if let Some(decision) = decision
+        && let Some(rule) = wants(&decision)
+    {
+        answer::allowed(rule, &decision, &mut |name, value| {
+            headers.push((name.into(), value));
+        });
+    }
+    headers
 }

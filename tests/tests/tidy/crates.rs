@@ -14,6 +14,7 @@ const CRATES: &[(&str, &[&str])] = &[
         &["limiter", "simulator", "edge-filter", "aggregator"],
     ),
     ("tests/fuzz", &["limiter", "edge-filter", "aggregator"]),
+    ("tests/component", &["limiter"]),
 ];
 
 /// What the core may use from elsewhere: nothing that waits, listens or looks at

@@ -7,13 +7,26 @@ use crate::house::{House, names, places};
 const ONE_PLACE: &[(&str, &[&str])] = &[
     // The filter speaks the ABI itself; the SDK is for the yardstick.
     ("proxy_wasm", &["edge-filter/examples/noop.rs"]),
-    ("wit_bindgen", &[]),
+    (
+        "wit_bindgen",
+        &[
+            "edge-filter/src/component/exports.rs",
+            "edge-filter/src/middleware/exports.rs",
+        ],
+    ),
+    // Hosts of components: the compiler is large, and nothing else is to wait for it.
+    ("wasmtime", &["tests/component/"]),
+    ("wasmtime_wasi", &["tests/component/"]),
+    ("wasmtime_wasi_http", &["tests/component/"]),
     ("worker_macros", &[]),
     ("axum", &["aggregator/src/serve/http/"]),
     ("hyper", &["aggregator/src/serve/http/"]),
     ("hyper_util", &["aggregator/src/serve/http/"]),
     ("futures_util", &["aggregator/src/serve/http/"]),
-    ("http_body_util", &["aggregator/src/serve/http/"]),
+    (
+        "http_body_util",
+        &["aggregator/src/serve/http/", "tests/component/tests/"],
+    ),
     ("tonic", &[]),
     ("redb", &[]),
     ("fjall", &[]),
@@ -34,7 +47,14 @@ const ONE_PLACE: &[(&str, &[&str])] = &[
     ("base64", &["edge-filter/src/claims.rs"]),
     ("httpdate", &["aggregator/src/cli/"]),
     ("clap_complete", &["aggregator/src/cli/"]),
-    ("tokio", &["aggregator/src/serve/", "aggregator/tests/"]),
+    (
+        "tokio",
+        &[
+            "aggregator/src/serve/",
+            "aggregator/tests/",
+            "tests/component/tests/",
+        ],
+    ),
     (
         "clap",
         &[
