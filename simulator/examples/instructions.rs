@@ -91,6 +91,10 @@ fn main() -> Result<(), String> {
         print!("{}", simulator::run(Path::new(&file), &options).text);
         return Ok(());
     }
+    if let Ok(weir) = env::var("WEIR_BIN") {
+        let (few, many) = (serve(&weir, 500)?, serve(&weir, 2_500)?);
+        println!("HTTP, a message: {:.0}", (many - few) / 2_000.0);
+    }
     let few = count(&fleet("few", 200, 20_000, 1_500))?;
     let many = count(&fleet("many", 10, 20_000, 10_000))?;
     let like = count(&fleet("like", 480, 300_000, 15_000))?;
@@ -114,10 +118,6 @@ fn main() -> Result<(), String> {
             "{name:<8} {:>14.0} {:>14.0} {:>14.0} {all:>16.0} {model:>16.0}",
             run.read, run.flush, run.ask
         );
-    }
-    if let Ok(weir) = env::var("WEIR_BIN") {
-        let (few, many) = (serve(&weir, 500)?, serve(&weir, 2_500)?);
-        println!("HTTP, a message: {:.0}", (many - few) / 2_000.0);
     }
     Ok(())
 }
