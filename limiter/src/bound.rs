@@ -22,6 +22,16 @@ pub struct Fleet {
     pub above: Micros,
 }
 
+impl Fleet {
+    /// One source, at its region.
+    pub const ONE: Self = Self {
+        sources: 1,
+        round_trip: Micros::ZERO,
+        regions: 1,
+        above: Micros::ZERO,
+    };
+}
+
 /// The most that a fleet can admit over a limit, in hits, while the region can be
 /// reached. What is admitted while it cannot is a leak, and counted as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

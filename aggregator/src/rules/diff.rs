@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use limiter::{bound::Fleet, list::List, rule::Rule, time::Micros};
+use limiter::{bound::Fleet, list::List, rule::Rule};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -285,13 +285,7 @@ fn changes(old: &Rule, new: &Rule) -> Vec<Change> {
 /// The fields of a rule in words, defaults written out.
 fn fields(rule: &Rule) -> Vec<(String, String)> {
     // No bound is shown, so any fleet will do.
-    let fleet = Fleet {
-        sources: 1,
-        round_trip: Micros::ZERO,
-        regions: 1,
-        above: Micros::ZERO,
-    };
-    let report = serde_json::to_value(RuleReport::of(rule, fleet));
+    let report = serde_json::to_value(RuleReport::of(rule, Fleet::ONE));
     let Ok(Value::Object(report)) = report else {
         return Vec::new();
     };

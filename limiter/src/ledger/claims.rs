@@ -4,26 +4,22 @@ use alloc::vec::Vec;
 
 use super::{
     Ledger, SyncError, crowd,
-    fair::share,
-    lend::{self, HIT, Own, State, Terms},
+    lend::{self, HIT, Own, Standing, State, Terms},
     loan::Claim,
     loans::KeyLoans,
     regional,
     shard::keys,
-    upstream::{Demand, Room, Stake},
+    state,
+    told::Told,
+    upstream::{Demand, Room},
 };
 use crate::{
     cold::Fleet,
-    count::Count,
     key::{CounterKey, PARTITIONS, RuleId},
-    quota::{Algorithm, Quota},
-    rule::{Consistency, Cost, Rule, Scope},
+    rule::{Consistency, Rule, Scope},
     time::{Micros, Timestamp},
     wire::{ClaimGroup, LeaseGroup, SyncRequest},
 };
-
-/// How often a source reports what it counted, unless its rule asks for more.
-const FLUSH: Micros = Micros::from_secs(1);
 
 /// Finds what is wrong with a message, before any of it is taken in.
 pub(super) fn validate(request: &SyncRequest) -> Result<(), SyncError> {
@@ -107,7 +103,7 @@ impl Ledger {
                 let claim = claim(request, group, place);
                 if let Some((told, terms)) = self.answer(&at, key, &claim, now) {
                     answered.extend_from_slice(&key.to_bytes());
-                    push(&mut lease, &terms, &told);
+                    told.push(&mut lease, &terms);
                 }
             }
             lease.keys = answered.into();
@@ -129,27 +125,8 @@ impl Ledger {
         now: Timestamp,
     ) -> Option<(Told, Terms)> {
         let rule = at.rule;
+        let (mut state, told) = self.standing_of(at, key, claim, now)?;
         let shard = self.shards.get_mut(key.partition() as usize)?;
-        let count = shard.count_of(key);
-        let mut told = Told::by_the_books(rule, &count, claim, now);
-        let mut state = if at.upward {
-            let unacked = shard.stream.unacked(key, 0).0;
-            let wanted = claim.wanted;
-            let stake = shard.stake(key, at.id, now);
-            if let Some(stake) = &stake {
-                told.by_stake(stake, claim, now);
-            }
-            let room = Room {
-                rule,
-                key,
-                count: &count,
-                unacked,
-                wanted,
-            };
-            self.upstream.state(stake, &room, now)
-        } else {
-            state(rule, &rule.quota, &count, claim.wanted, now)
-        };
         let mut aside = KeyLoans::default();
         let (loans, on_record) = match shard.loans.of(key) {
             Some(loans) => (loans, true),
@@ -160,13 +137,7 @@ impl Ledger {
             self.crowd.add(key, now);
         }
         let penalty = loans.punished(rule.penalty, now);
-        let short = claim.region && rule.quota.is_short(claim.round_trip);
-        if short {
-            state.freed = state.limit_rate;
-        }
         let quota = &rule.quota;
-        state.sources = u64::from(at.fleet.sources);
-        state.coarse = quota.capacity() < state.sources.saturating_mul(2);
         let (lent, covered) = loans.lent_and_covered(state.freed, now);
         let reserve = crowd::reserve(quota, at.fleet);
         let margin = crowd::margin(quota, reserve, at.upward);
@@ -178,27 +149,16 @@ impl Ledger {
             let own = crowd::own_reserve(quota, at.fleet, claim);
             state.reserve = reserve.saturating_sub(own);
         }
-        let own = own(claim);
         let mut terms = if rule.consistency == Consistency::Edge {
             lend::told(penalty)
         } else {
             loans.answer(claim, state.freed, now, |standing| {
-                if penalty > Micros::ZERO {
-                    lend::punished(&state, standing, penalty)
-                } else if short {
-                    regional::by_rate(&state, standing, &own, quota)
-                } else if claim.region {
-                    regional::terms(&state, standing, &own, claim.round_trip)
-                } else if rule.consistency == Consistency::Exact || !on_record {
-                    lend::exact(&state, standing, &own)
-                } else {
-                    lend::terms(&state, standing, &own)
-                }
+                terms(rule, &state, standing, claim, penalty, on_record)
             })?
         };
         if at.upward {
-            let lacking = claim.wanted.saturating_sub(terms.tokens);
             terms.quiet = terms.quiet.min(state.wait);
+            let lacking = claim.wanted.saturating_sub(terms.tokens);
             let lent = i64::try_from(lent).unwrap_or(i64::MAX);
             let demand = Demand {
                 offered: claim.offered / HIT,
@@ -209,6 +169,43 @@ impl Ledger {
             self.upstream.note(shard, key, rule, demand, now);
         }
         Some((told, terms))
+    }
+
+    /// What there is of a key, and what a client is told of it.
+    fn standing_of(
+        &mut self,
+        at: &Claimed<'_>,
+        key: CounterKey,
+        claim: &Claim,
+        now: Timestamp,
+    ) -> Option<(State, Told)> {
+        let rule = at.rule;
+        let shard = self.shards.get_mut(key.partition() as usize)?;
+        let count = shard.count_of(key);
+        let mut told = Told::by_the_books(rule, &count, claim, now);
+        let mut state = if at.upward {
+            let unacked = shard.stream.unacked(key, 0).0;
+            let stake = shard.stake(key, at.id, now);
+            if let Some(stake) = &stake {
+                told.by_stake(stake, claim, now);
+            }
+            let room = Room {
+                rule,
+                key,
+                count: &count,
+                unacked,
+                wanted: claim.wanted,
+            };
+            self.upstream.state(stake, &room, now)
+        } else {
+            state::by_the_books(rule, &rule.quota, &count, claim.wanted, now)
+        };
+        if is_short(rule, claim) {
+            state.freed = state.limit_rate;
+        }
+        state.sources = u64::from(at.fleet.sources);
+        state.coarse = rule.quota.capacity() < state.sources.saturating_mul(2);
+        Some((state, told))
     }
 
     /// Whether what may be lent under a rule is what the aggregator above lends.
@@ -238,37 +235,31 @@ struct Claimed<'a> {
     upward: bool,
 }
 
-/// What a client is told.
-struct Told {
-    /// Hits left.
-    remaining: u64,
-    /// Until the whole limit is there again.
-    reset: Micros,
-    /// Until a request could be admitted if nobody else came.
-    retry: Micros,
+/// Whether a window is over before the answers of the region that makes a claim.
+const fn is_short(rule: &Rule, claim: &Claim) -> bool {
+    claim.region && rule.quota.is_short(claim.round_trip)
 }
 
-impl Told {
-    fn by_the_books(rule: &Rule, count: &Count, claim: &Claim, now: Timestamp) -> Self {
-        let left = count.remaining(&rule.quota, now);
-        let retry = count.retry_after(&rule.quota, usual_cost(rule), now);
-        Self {
-            remaining: left.saturating_sub(claim.unreported / HIT),
-            reset: count.reset_after(&rule.quota, now),
-            retry: retry.unwrap_or_default(),
-        }
-    }
-
-    /// As the aggregator above has it, if it has said: it knows of other regions, too.
-    fn by_stake(&mut self, stake: &Stake, claim: &Claim, now: Timestamp) {
-        if !stake.answered {
-            return;
-        }
-        let left = stake.lease.remaining;
-        let left = left.saturating_sub(claim.unreported / HIT);
-        self.remaining = self.remaining.min(left);
-        self.reset = self.reset.max(stake.lease.resets.since(now));
-        self.retry = self.retry.max(stake.lease.retry.since(now));
+/// The terms of a loan under a rule that sources lease.
+fn terms(
+    rule: &Rule,
+    state: &State,
+    standing: &Standing,
+    claim: &Claim,
+    penalty: Micros,
+    on_record: bool,
+) -> Terms {
+    let own = own(claim);
+    if penalty > Micros::ZERO {
+        lend::punished(state, standing, penalty)
+    } else if is_short(rule, claim) {
+        regional::by_rate(state, standing, &own, &rule.quota)
+    } else if claim.region {
+        regional::terms(state, standing, &own, claim.round_trip)
+    } else if rule.consistency == Consistency::Exact || !on_record {
+        lend::exact(state, standing, &own)
+    } else {
+        lend::terms(state, standing, &own)
     }
 }
 
@@ -278,49 +269,6 @@ const fn own(claim: &Claim) -> Own {
         unreported: claim.unreported,
         wanted: claim.wanted,
         offered: claim.offered,
-    }
-}
-
-/// What a key's books come to.
-pub(super) fn state(
-    rule: &Rule,
-    quota: &Quota,
-    count: &Count,
-    wanted: u64,
-    now: Timestamp,
-) -> State {
-    let cost = wanted.div_ceil(HIT).max(1);
-    let limit = quota.limit.get();
-    let left = quota.window.reset_after(now);
-    let room = count.room_micro(quota, now);
-    let freed = freed(rule, quota, count, room, now);
-    State {
-        room,
-        freed,
-        frees: freed > 0,
-        wait: count.retry_after(quota, cost, now).unwrap_or(left),
-        ends: (quota.algorithm == Algorithm::FixedWindow).then_some(left),
-        limit_rate: share(limit, 1_000_000_000_000, quota.window.longest().get()),
-        tolerance: limit.saturating_mul(u64::from(rule.tolerance_ppm)),
-        sources: 0,
-        coarse: false,
-        bucket: (quota.algorithm == Algorithm::TokenBucket)
-            .then_some(quota.capacity().saturating_mul(HIT)),
-        interval: rule.report_interval().unwrap_or(FLUSH).min(FLUSH),
-        reserve: 0,
-    }
-}
-
-/// What becomes free each second and may be lent: where responses have cost more than
-/// there was, they are to be worked off first.
-fn freed(rule: &Rule, quota: &Quota, count: &Count, room: i64, now: Timestamp) -> u64 {
-    let freed = count.freed_per_second(quota, now);
-    match rule.cost.response_header() {
-        None => freed,
-        Some(_) => {
-            let overspent = room.min(0).unsigned_abs();
-            freed.saturating_sub(share(overspent, 1_000_000, lend::TTL_SCARCE.get()))
-        }
     }
 }
 
@@ -340,25 +288,4 @@ fn claim(request: &SyncRequest, group: &ClaimGroup, place: usize) -> Claim {
         round_trip: Micros::new(request.round_trip_us),
         exceeded: value(&group.exceeded) > 0,
     }
-}
-
-/// What requests under a rule cost at the least, as far as it says.
-const fn usual_cost(rule: &Rule) -> u64 {
-    match rule.cost {
-        Cost::Fixed(cost) => cost,
-        Cost::ResponseHeader { upfront, .. } => upfront,
-        Cost::RequestHeader { .. } => 1,
-    }
-}
-
-fn push(lease: &mut LeaseGroup, terms: &Terms, told: &Told) {
-    lease.tokens_micro.push(terms.tokens);
-    lease.rate_micro.push(terms.rate);
-    lease.ttl_ms.push(terms.ttl.get() / 1_000);
-    lease.quiet_ms.push(terms.quiet.as_millis_ceil());
-    lease.share_micro.push(terms.share);
-    lease.penalty_ms.push(terms.penalty.as_millis_ceil());
-    lease.remaining.push(told.remaining);
-    lease.retry_ms.push(told.retry.as_millis_ceil());
-    lease.reset_ms.push(told.reset.as_millis_ceil());
 }

@@ -7,7 +7,7 @@ use crate::{
     cold,
     count::Count,
     key::CounterKey,
-    ledger::{claims, lend::State},
+    ledger::{lend::State, state},
     quota::{Algorithm, Quota},
     rule::Rule,
     time::{Micros, Timestamp},
@@ -37,7 +37,8 @@ impl Upstream {
         room: &Room<'_>,
         now: Timestamp,
     ) -> State {
-        let mut state = claims::state(room.rule, &room.rule.quota, room.count, room.wanted, now);
+        let mut state =
+            state::by_the_books(room.rule, &room.rule.quota, room.count, room.wanted, now);
         let regions = u64::from(self.regions_at_least());
         state.tolerance /= regions;
         state.bucket = state.bucket.map(|bucket| bucket / regions);
@@ -56,7 +57,7 @@ impl Upstream {
                 let share = stake.map_or(0, |stake| stake.lease.share);
                 let share = named(share, fair);
                 let quota = part_of(&room.rule.quota, share, state.limit_rate);
-                let alone = claims::state(room.rule, &quota, room.count, room.wanted, now);
+                let alone = state::by_the_books(room.rule, &quota, room.count, room.wanted, now);
                 state.room = alone.room;
                 (state.freed, state.limit_rate) = (alone.freed, share);
                 state.wait = alone.wait;

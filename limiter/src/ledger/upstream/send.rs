@@ -27,7 +27,9 @@ const SECOND_WORD: Micros = Micros::from_millis(100);
 
 /// All partitions.
 const ALL: u64 = u64::MAX;
-const _: () = assert!(PARTITIONS == u64::BITS, "a bit for each partition");
+
+/// A bit for each partition: no other number of them compiles.
+const _: [(); u64::BITS as usize] = [(); PARTITIONS as usize];
 
 impl Ledger {
     /// The next message for the aggregator above, if one is due. To be called after

@@ -3,7 +3,12 @@
 //! One binary, since a host compiles the component first, and that takes longer than
 //! all the tests.
 
-#![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on fails"
+)]
 
 mod artifact;
 mod fleet;
