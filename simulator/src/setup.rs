@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// When every run begins: an instant that no window is aligned to.
-const START: Timestamp = Timestamp::from_millis(1_700_000_000_123);
+pub(crate) const START: Timestamp = Timestamp::from_millis(1_700_000_000_123);
 
 /// All that a run depends on.
 #[derive(Clone, Debug)]

@@ -8,10 +8,18 @@ use limiter::{
     count::Count,
     request::{Hit, Query},
     rule::{Action, Consistency, Rule, Scope},
-    time::Timestamp,
+    time::{Micros, Timestamp},
 };
 
-use crate::{by_name::ByName, exact::shared_by, setup::Setup};
+use crate::{
+    by_name::ByName,
+    exact::shared_by,
+    setup::{START, Setup},
+};
+
+/// Until every region has been answered from above nobody there can be asked: what is
+/// admitted under global rules is a leak.
+const LEARNT: Timestamp = START.after(Micros::from_secs(1));
 
 /// Hits that two clocks may file under different windows.
 const SLACK: u64 = 2;
@@ -20,8 +28,7 @@ const SLACK: u64 = 2;
 pub(crate) struct Windows {
     /// None in a run in which something goes wrong.
     fleet: Option<Fleet>,
-    /// Whether an aggregator above the regions keeps global rules: their bound is not
-    /// that of one region.
+    /// Whether an aggregator above the regions keeps global rules.
     is_global: bool,
     /// The most that any window admitted over its limit, as part of that.
     pub(crate) over: f64,
@@ -73,10 +80,10 @@ impl Windows {
                 continue;
             }
             self.over = self.over.max(over as f64 / rule.quota.limit.get() as f64);
-            let fleet = self
-                .fleet
-                .filter(|_| !(self.is_global && rule.scope == Scope::Global));
-            let Some(fleet) = fleet else { continue };
+            let leaks = self.is_global && rule.scope == Scope::Global && now < LEARNT;
+            let Some(fleet) = self.fleet.filter(|_| !leaks) else {
+                continue;
+            };
             let most = Over::as_they_come(rule, fleet).hits() + SLACK * hit.cost;
             if over > i128::from(most) {
                 let name = &rule.name;

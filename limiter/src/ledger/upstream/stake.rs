@@ -40,6 +40,8 @@ pub(in crate::ledger) struct Stake {
     /// Whether the limit was exceeded, if that has a penalty; and whether that was told.
     exceeded: bool,
     exceeded_told: bool,
+    /// Tokens that this region had in hand then, and had lent on.
+    lent: i64,
     /// Tokens spent since; negative if more were given back.
     spent: i64,
     /// Whether the key is in the list of those to be claimed.
@@ -65,6 +67,7 @@ impl Stake {
             told: 0,
             exceeded: false,
             exceeded_told: false,
+            lent: 0,
             spent: 0,
             dirty: false,
             asking: false,
@@ -138,15 +141,16 @@ impl Stake {
         now: Timestamp,
     ) {
         self.lease.accrue(now);
-        let held = if self.lease.is_live(now) {
+        let tokens = if self.lease.is_live(now) {
             u64::try_from(self.lease.tokens).unwrap_or(0)
         } else {
             0
         };
-        // What is lent on beyond what is held has to be thought of as spent.
-        let beyond = lent.saturating_sub(held).div_ceil(HIT.unsigned_abs());
-        let unreported = unacked.saturating_sub(batched).saturating_add(beyond);
-        group.held_micro.push(held);
+        // What is lent on may be spent already: it is not there to be given back.
+        let hits = lent.div_ceil(HIT.unsigned_abs());
+        let unreported = unacked.saturating_sub(batched).saturating_add(hits);
+        group.held_micro.push(tokens.saturating_sub(lent));
+        self.lent = i64::try_from(lent.min(tokens)).unwrap_or(i64::MAX);
         group.unreported.push(unreported);
         group.offered.push(self.offered);
         group.wanted.push(self.wanted);
@@ -169,7 +173,9 @@ impl Stake {
     /// Takes in what the aggregator above says of the key at `place`.
     pub(super) fn take(&mut self, group: &LeaseGroup, place: usize, sent: Timestamp) {
         let lease = self.lease.granted(group, place, self.spent, sent);
+        // What had been lent on was no part of what was claimed.
         let tokens = lease.tokens.saturating_sub(self.spent);
+        let tokens = tokens.saturating_add(self.lent);
         self.lease = Lease { tokens, ..lease };
         self.wanted = self.wanted.saturating_sub(self.told);
         self.exceeded = self.exceeded && !self.exceeded_told;
