@@ -16,6 +16,7 @@ use std::{
 use super::{
     client::{Response, get, metric, try_send, until},
     messages::RULES,
+    source::Service,
     valkey::send_signal,
 };
 
@@ -203,4 +204,14 @@ fn announced(out: &mut impl BufRead) -> SocketAddr {
         Some(address.parse().unwrap())
     });
     address.expect("it starts")
+}
+
+impl Service for Cluster {
+    fn is_closing(&self) -> bool {
+        self.is_closing()
+    }
+
+    fn send_until_answered(&self, path: &str, body: &[u8]) -> Response {
+        self.send_until_answered(path, body)
+    }
 }

@@ -16,6 +16,7 @@ use std::{
 use super::{
     client::{Response, get, try_send, until},
     random::Random,
+    source::Service,
 };
 
 /// What clients are told while the service comes and goes.
@@ -99,4 +100,14 @@ fn start(dir: &Path) -> (Child, SocketAddr) {
     let address = address.parse().unwrap();
     until("ready", || get(address, "/readyz").status == 200);
     (child, address)
+}
+
+impl Service for Region {
+    fn is_closing(&self) -> bool {
+        self.is_closing()
+    }
+
+    fn send_until_answered(&self, path: &str, body: &[u8]) -> Response {
+        self.send_until_answered(path, body)
+    }
 }

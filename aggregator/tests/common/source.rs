@@ -7,10 +7,10 @@ use limiter::{
     wire::{Batch, SyncReply, SyncRequest, ack::Status},
 };
 use prost::Message;
-use std::{net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc, thread::JoinHandle};
 
 use super::{
-    client::check,
+    client::{Response, check},
     cluster::Cluster,
     messages::{group, key, rules},
     random::Random,
@@ -24,6 +24,15 @@ pub type Books = HashMap<Entry, u64>;
 
 /// A rule's name and a key.
 type Entry = (&'static str, String);
+
+/// What sources speak to, whoever answers for it.
+pub trait Service {
+    /// Whether clients are to finish.
+    fn is_closing(&self) -> bool;
+
+    /// Sends the same bytes until they are answered.
+    fn send_until_answered(&self, path: &str, body: &[u8]) -> Response;
+}
 
 /// What it will send next in each partition, and what was taken.
 pub struct Source {
@@ -47,11 +56,11 @@ impl Source {
         }
     }
 
-    /// Flushes until the cluster is closing.
-    pub fn run(mut self, cluster: &Cluster) -> Books {
-        while !cluster.is_closing() {
+    /// Flushes until the service is closing.
+    pub fn run(mut self, service: &impl Service) -> Books {
+        while !service.is_closing() {
             let (message, told) = self.next_message();
-            self.send(cluster, &message);
+            self.send(service, &message);
             for (entry, hits) in told {
                 *self.acked.entry(entry).or_default() += hits;
             }
@@ -60,7 +69,7 @@ impl Source {
     }
 
     /// Sends a message until all of its batches are acknowledged.
-    fn send(&mut self, cluster: &Cluster, message: &SyncRequest) {
+    fn send(&mut self, service: &impl Service, message: &SyncRequest) {
         let bytes = message.encode_to_vec();
         let again = self.random.below(8) == 0;
         let mut open: HashSet<u32> = message
@@ -71,7 +80,7 @@ impl Source {
         let mut first = true;
         while !open.is_empty() || (first && again) {
             first = !open.is_empty();
-            let response = cluster.send_until_answered("/v1/sync", &bytes);
+            let response = service.send_until_answered("/v1/sync", &bytes);
             let reply = SyncReply::decode(response.body.as_slice()).unwrap();
             for ack in &reply.acks {
                 let taken = matches!(ack.status(), Status::Counted | Status::Duplicate);
@@ -123,11 +132,16 @@ pub fn under_load(cluster: &Arc<Cluster>, seed: u64, sources: u64, act: impl FnO
     let threads: Vec<_> = (0..sources)
         .map(|source| {
             let cluster = Arc::clone(cluster);
-            std::thread::spawn(move || Source::new(seed, source).run(&cluster))
+            std::thread::spawn(move || Source::new(seed, source).run(&*cluster))
         })
         .collect();
     act();
     cluster.close();
+    join(threads)
+}
+
+/// Waits for sources to finish; what was acknowledged to all of them.
+pub fn join(threads: Vec<JoinHandle<Books>>) -> Books {
     let mut books = Books::new();
     for thread in threads {
         for (entry, hits) in thread.join().unwrap() {
@@ -137,8 +151,15 @@ pub fn under_load(cluster: &Arc<Cluster>, seed: u64, sources: u64, act: impl FnO
     books
 }
 
-/// What was acknowledged is what the members' books hold: no less, and no more.
+/// What was acknowledged is what the members' books hold.
 pub fn assert_books(cluster: &Cluster, books: &Books) {
+    let hits = |label: &str| cluster.sum("weir_hits_total", label);
+    assert_held(&cluster.addresses(), books, hits);
+}
+
+/// What was acknowledged is what those at `addresses` hold, and count as `hits` by a
+/// rule's label: no less, and no more.
+pub fn assert_held(addresses: &[SocketAddr], books: &Books, hits: impl Fn(&str) -> u64) {
     let sent: u64 = books.values().sum();
     println!("{sent} hits were acknowledged");
     for rule in RULE_NAMES {
@@ -148,9 +169,8 @@ pub fn assert_books(cluster: &Cluster, books: &Books) {
             .map(|(_, hits)| hits)
             .sum();
         let label = format!("rule=\"{rule}\"");
-        assert_eq!(cluster.sum("weir_hits_total", &label), sent, "{rule}");
+        assert_eq!(hits(&label), sent, "{rule}");
     }
-    let addresses: Vec<SocketAddr> = cluster.addresses();
     for (n, ((rule, key), hits)) in books.iter().enumerate() {
         let member = addresses[n % addresses.len()];
         let answer = check(member, &serde_json::json!({"rule": rule, "key": key})).json();
