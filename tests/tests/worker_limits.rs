@@ -104,12 +104,19 @@ fn limits_hold_however_many_objects_the_keys_are_spread_over() {
                 .get("/", &[("x-api-key", key), ("x-team", "t")])
                 .status
         };
-        let told = ["a", "b", "c"].map(|key| [key; 4].map(ask));
-        assert_eq!(told, [[200, 200, 200, 429]; 3], "{shards}");
-        // Ten for the team: the last key gets what is left, once what is on its way is
-        // not counted as lent any more.
-        wait_until("the team's last hit is admitted", || ask("d") == 200);
-        assert_eq!(["d"; 3].map(ask), [429; 3], "{shards}");
+        // A hit may be refused while a report of the ones before is on its way, since
+        // they count twice for that moment; one too many is never admitted.
+        let spend = |key: &str, hits: u64| {
+            for _ in 0..hits {
+                wait_until("a hit that is left is admitted", || ask(key) == 200);
+            }
+            assert_eq!([key; 3].map(ask), [429; 3], "{key} over {shards}");
+        };
+        for key in ["a", "b", "c"] {
+            spend(key, LIMIT);
+        }
+        // Ten for the team: the last key gets what is left.
+        spend("d", 1);
         wait_until("both rules' counts are in the books", || {
             workerd.books("hits") == Some(2 * 10)
         });
