@@ -99,3 +99,47 @@ fn a_question_that_is_overdue_is_asked_again() {
     assert_eq!(asked(5_101), 0, "it may still come");
     assert_eq!(asked(5_110), 1, "it does not");
 }
+
+/// A claim overtook the batch that had the same hits, since it waits for no disk. The
+/// region had counted them and was told of them once more, had nothing left to lend,
+/// and the source turned away what was left of the limit for a second. It now waits
+/// for the batch's acknowledgement, and asks again.
+#[test]
+fn a_hit_that_is_left_is_admitted_though_its_claim_crosses_a_batch() {
+    let rules = rules(1, vec![rule(3, 60_000, Algorithm::FixedWindow)]);
+    let (mut region, mut limiter) = busy(&rules);
+    request(&mut region, &mut limiter, 5_020);
+    let asked = query(limiter.rules(), "a");
+    limiter.flush_now();
+    let flush = limiter.poll_send(at(5_030)).unwrap();
+    assert_eq!(hits(&flush), 2);
+    let acknowledged = region.sync(&flush, at(5_030)).encode_to_vec();
+    let holds = |verdict| matches!(verdict, Verdict::Hold { .. });
+    assert!(holds(limiter.decide(&asked, at(5_031))));
+    let ask = limiter.poll_send(at(5_031)).unwrap();
+    let short = region.sync(&ask, at(5_031)).encode_to_vec();
+    limiter.handle_reply(ask.id, &short, at(5_031)).unwrap();
+    assert!(holds(limiter.decide_held(&asked, at(5_031), false)));
+    assert_eq!(
+        limiter.poll_send(at(5_031)),
+        None,
+        "asking is of no use yet"
+    );
+    limiter
+        .handle_reply(flush.id, &acknowledged, at(5_033))
+        .unwrap();
+    assert!(holds(limiter.decide_held(&asked, at(5_033), false)));
+    region.serve(&mut limiter, at(5_033));
+    let verdict = limiter.decide_held(&asked, at(5_033), false);
+    assert!(matches!(verdict, Verdict::Allow(_)), "{verdict:?}");
+    region.serve(&mut limiter, at(5_034));
+    let one_more = limiter.decide(&asked, at(5_035));
+    let one_more = match one_more {
+        Verdict::Hold { .. } => {
+            region.serve(&mut limiter, at(5_035));
+            limiter.decide_held(&asked, at(5_035), true)
+        }
+        verdict => verdict,
+    };
+    assert!(matches!(one_more, Verdict::Deny(_)), "{one_more:?}");
+}

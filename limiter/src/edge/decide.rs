@@ -166,7 +166,8 @@ impl Limiter {
             let Some(entry) = self.table.get_mut(slot) else {
                 continue;
             };
-            if entry.lacks(part.hit.cost, true, weighing == Weighing::First, overdue) {
+            let awaits = entry.awaits_ack(now);
+            if entry.lacks(part.hit.cost, true, weighing == Weighing::First, overdue) && !awaits {
                 self.ask(slot);
             }
         }

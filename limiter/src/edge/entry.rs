@@ -74,6 +74,9 @@ pub(super) struct Claim {
     pub(super) told: Told,
     /// Whether the region has ever answered one.
     pub(super) answered: bool,
+    /// Whether hits were on their way in the batch of an earlier message when it was
+    /// made: the region may have counted them twice in its answer.
+    pub(super) crossed: bool,
     /// Hits asked for since.
     pub(super) offered: u64,
     /// Hits that it ran short of.
@@ -245,6 +248,7 @@ impl Entry {
         group
             .unreported
             .push(self.report.unacked.saturating_sub(batched));
+        self.claim.crossed = self.report.on_their_way() > batched;
         group.offered.push(self.claim.offered);
         group.wanted.push(self.claim.wanted);
         group.waiting.push(self.claim.waiting);
@@ -286,6 +290,21 @@ impl Entry {
         claim.answered = true;
     }
 
+    /// Whether the answer to the latest claim may be better once a batch that it crossed
+    /// is acknowledged: until then it is of use to wait, and of none to ask.
+    pub(super) fn awaits_ack(&self, now: Timestamp) -> bool {
+        self.claim.crossed && !self.claim.open && now < self.lease.quiet
+    }
+
+    /// Once both the claim is answered and the batch that it crossed is acknowledged, it
+    /// is of use to ask again.
+    pub(super) fn settle_crossing(&mut self, now: Timestamp) {
+        if self.claim.crossed && !self.claim.open && self.report.on_their_way() == 0 {
+            self.claim.crossed = false;
+            self.lease.quiet = self.lease.quiet.min(now);
+        }
+    }
+
     /// Whether the next flush has to speak of this key even if nothing more
     /// comes: hits are still to be batched, or a lease is to be given back.
     pub(super) const fn wants_another_flush(&self) -> bool {
@@ -294,6 +313,11 @@ impl Entry {
 }
 
 impl Report {
+    /// Hits in batches that are not acknowledged.
+    const fn on_their_way(&self) -> u64 {
+        self.unacked.saturating_sub(self.pending)
+    }
+
     /// Whether nothing is left to be told or acknowledged.
     pub(super) const fn is_empty(&self) -> bool {
         self.unacked == 0 && self.returned == 0

@@ -119,7 +119,8 @@ fn lent(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> An
         return Answer::Yes(Tier::Credit);
     }
     let lease = &entry.lease;
-    if at.now < lease.quiet && live {
+    let waits = entry.awaits_ack(at.now) && !at.impatient;
+    if at.now < lease.quiet && live && !waits {
         return Answer::No(Tier::Lease, Some(patience(lease, cost, at.now)));
     }
     if at.away {
@@ -166,6 +167,9 @@ fn asked(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> A
     let live = entry.lease.is_live(at.now);
     if at.waited && live && entry.lease.covers(cost) {
         return Answer::Yes(Tier::Region);
+    }
+    if entry.awaits_ack(at.now) && !at.impatient {
+        return Answer::Ask;
     }
     if live && at.now < entry.lease.quiet {
         return Answer::No(Tier::Region, Some(patience(&entry.lease, cost, at.now)));

@@ -46,7 +46,7 @@ impl Limiter {
             self.acknowledge(ack, now);
         }
         for group in &reply.leases {
-            self.take_leases(group, reply.message, sent);
+            self.take_leases(group, reply.message, sent, now);
         }
         match reply.rules {
             Some(rules) => {
@@ -81,12 +81,13 @@ impl Limiter {
             for delta in deltas {
                 if let Some(entry) = self.table.get_mut(delta.slot) {
                     entry.report.unacked = entry.report.unacked.saturating_sub(delta.hits);
+                    entry.settle_crossing(now);
                 }
             }
         }
     }
 
-    fn take_leases(&mut self, group: &LeaseGroup, message: u64, sent: Timestamp) {
+    fn take_leases(&mut self, group: &LeaseGroup, message: u64, sent: Timestamp, now: Timestamp) {
         for (place, bytes) in group.keys.as_chunks::<16>().0.iter().enumerate() {
             let Some(slot) = self.table.find(CounterKey::from_bytes(*bytes)) else {
                 continue;
@@ -105,6 +106,7 @@ impl Limiter {
                 entry.penalty_until = sent.after(Micros::from_millis(penalty));
             }
             entry.settle_claim();
+            entry.settle_crossing(now);
         }
     }
 }
