@@ -92,7 +92,7 @@ impl Carrier {
         };
         let way = Arc::clone(&self.0);
         self.0.runtime.spawn_blocking(move || {
-            let answer = match way.ask(&Exchange::post("/v1/sync", body)) {
+            let answer = match way.ask(Exchange::post("/v1/sync", body)) {
                 Ok(answered) if answered.status == 200 => Ok(answered.body),
                 Ok(answered) => Err(refused(&answered)),
                 Err(error) => Err(chain(&error)),
@@ -108,7 +108,7 @@ impl Carrier {
         let asking = self
             .0
             .runtime
-            .spawn_blocking(move || way.ask(&asked).map_err(|error| chain(&error)));
+            .spawn_blocking(move || way.ask(asked).map_err(|error| chain(&error)));
         asking.await.unwrap_or_else(|error| Err(error.to_string()))
     }
 }
@@ -116,7 +116,7 @@ impl Carrier {
 impl Way {
     /// Asks the one that answered last. The next one is asked next time if it does not
     /// answer, and the token is read again if it is refused.
-    fn ask(&self, asked: &Exchange) -> Result<Answered, ClientError> {
+    fn ask(&self, asked: Exchange) -> Result<Answered, ClientError> {
         let present = self.present.load(Ordering::Relaxed);
         let client = {
             let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +126,7 @@ impl Way {
         let Some(client) = client else {
             return Err(ClientError::Url { url: String::new() });
         };
-        let answer = client.exchange(asked.clone());
+        let answer = client.exchange(asked);
         let moves_on = match &answer {
             Ok(answered) if answered.status == UNAUTHORIZED => {
                 self.read_again();

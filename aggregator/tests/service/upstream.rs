@@ -1,5 +1,6 @@
 //! Regions of an aggregator above them.
 
+use aggregator::auth::Token;
 use serde_json::json;
 
 use crate::{
@@ -73,6 +74,63 @@ fn a_global_limit_is_one_over_all_regions_and_another_is_each_regions_own() {
         assert_eq!(spend(server, "here", "k", 3).json()["allowed"], true);
     }
     assert_eq!(hits(&above, "here"), 0);
+}
+
+#[test]
+fn of_several_aggregators_above_the_one_that_answers_is_used() {
+    let (_above, above) = above();
+    let mut place = Place::new();
+    place.settings.rules = None;
+    place.settings.region = Some("eu".to_owned());
+    // Nobody listens on the first of them.
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = nobody.local_addr().unwrap();
+    place.settings.upstream = Some(format!("http://{nobody},http://{}", above.address));
+    let eu = place.start();
+    sync(eu.address, &flush(1, "k", 5)).reply();
+    until("it is told above", || hits(&above, "wide") == 5);
+}
+
+#[test]
+fn two_regions_of_one_name_are_told_of() {
+    let (_above, above) = above();
+    let ((_one, one), (_other, other)) = (region("eu", &above), region("eu", &above));
+    let mut sequence = 0;
+    until("one of them has noticed", || {
+        sequence += 1;
+        for server in [&one, &other] {
+            sync(server.address, &flush(sequence, "k", 1)).reply();
+        }
+        let noticed = |server: &TestServer| {
+            metric(server.address, "weir_upstream_out_of_order_total", "") > 0
+        };
+        noticed(&one) || noticed(&other)
+    });
+}
+
+#[test]
+fn a_token_that_was_replaced_is_read_again_once_the_old_one_is_refused() {
+    let mut global = Place::new();
+    let (old, new) = (Token::random().unwrap(), Token::random().unwrap());
+    let tokens = |token: &Token| {
+        let sha256 = token.digest();
+        format!("tokens:\n  - {{ name: eu, tenant: t, rights: [sync], sha256: \"{sha256}\" }}\n")
+    };
+    global.write_rules(RULES);
+    global.settings.token_file = Some(global.write("tokens.yaml", &tokens(&old)));
+    let above = global.launch();
+    let mut place = Place::new();
+    place.settings.rules = None;
+    place.settings.region = Some("eu".to_owned());
+    place.settings.upstream = Some(format!("http://{}", above.address));
+    place.settings.upstream_token_file = Some(place.write("token", old.reveal()));
+    let eu = place.start();
+    let reachable = || metric(eu.address, "weir_upstream_reachable", "");
+    until("it is heard", || reachable() == 1);
+    global.write("tokens.yaml", &tokens(&new));
+    until("the old token is refused", || reachable() == 0);
+    place.write("token", new.reveal());
+    until("the new one is read", || reachable() == 1);
 }
 
 #[test]
