@@ -172,7 +172,8 @@ unit: weir ## tests that need no Envoy
 	  --test rules_change \
 	  --test sending \
 	  --test service \
-	  --test short
+	  --test short \
+	  --test starting
 
 .PHONY: e2e
 e2e: setup wasm worker-module component weir ## the modules as shipped, in real Envoys, workerd, wasmtime and node

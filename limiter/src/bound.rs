@@ -4,6 +4,7 @@
 //! it there. The simulator's checkers hold every run against the same formulas.
 
 use crate::{
+    cold,
     quota::Algorithm,
     rule::{Consistency, Rule, Scope},
     time::Micros,
@@ -140,6 +141,25 @@ impl Over {
             .saturating_add(self.carried)
             .saturating_add(self.responses)
     }
+}
+
+/// The smallest limit under which sources of this fleet need not turn away the first
+/// requests of each key: they cannot wait for the region, whose answer takes as long as
+/// the rule's hold or longer, and what all of them may admit unasked is a part of the
+/// limit. None: the rule is kept in a way, or the region is so near, that it does not
+/// matter.
+pub fn least_without_waiting(rule: &Rule, fleet: Fleet) -> Option<u64> {
+    let lends = rule.consistency == Consistency::Leased && rule.scope != Scope::Pop;
+    let waits = rule.hold > Micros::ZERO && rule.hold > fleet.round_trip;
+    if !lends || waits {
+        return None;
+    }
+    let regions = match rule.scope {
+        Scope::Global => fleet.regions.max(1),
+        Scope::Pop | Scope::Region => 1,
+    };
+    let sources = fleet.sources.saturating_mul(regions);
+    Some(cold::least_for_credit(sources))
 }
 
 impl Cost {
@@ -340,6 +360,28 @@ mod tests {
         assert_eq!(cost(20), Some((1_000_000, 1_000_000)));
         assert_eq!(cost(1_000), Some((600_000, 240_000)));
         assert_eq!(cost(10_000), Some((60_000, 24_000)));
+    }
+
+    #[test]
+    fn a_limit_matters_to_those_who_cannot_wait() -> Result<(), &'static str> {
+        let mut rule = rule(100, Algorithm::SlidingWindow).ok_or("a rule")?;
+        let far = Fleet {
+            round_trip: Micros::from_millis(20),
+            regions: 3,
+            ..fleet(20)
+        };
+        assert_eq!(least_without_waiting(&rule, fleet(20)), None);
+        rule.hold = Micros::from_millis(20);
+        assert_eq!(least_without_waiting(&rule, far), Some(80));
+        rule.scope = Scope::Global;
+        assert_eq!(least_without_waiting(&rule, far), Some(240));
+        rule.hold = Micros::from_millis(21);
+        assert_eq!(least_without_waiting(&rule, far), None);
+        rule.hold = Micros::ZERO;
+        assert_eq!(least_without_waiting(&rule, fleet(20)), Some(80));
+        rule.scope = Scope::Pop;
+        assert_eq!(least_without_waiting(&rule, far), None);
+        Ok(())
     }
 
     #[test]

@@ -41,10 +41,16 @@ pub(crate) fn within(limit: u64, tolerance_ppm: u32, sources: u32) -> u64 {
     u64::try_from(part).unwrap_or(u64::MAX).min(HITS_MAX)
 }
 
+/// The smallest limit of which each of `sources` may admit a hit unasked that is too far
+/// away to ask.
+pub(crate) fn least_for_credit(sources: u32) -> u64 {
+    PART.saturating_mul(u64::from(sources.max(1)))
+}
+
 /// Hits that one of `sources` may admit unasked that is too far away to ask.
 pub(crate) fn credit(limit: u64, sources: u32) -> u64 {
     let parts = |part: u64| part.saturating_mul(u64::from(sources.max(1)));
-    if limit < parts(PART) {
+    if limit < least_for_credit(sources) {
         0
     } else {
         (limit / parts(PART_OF_MORE)).clamp(1, HITS_MAX)

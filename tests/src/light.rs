@@ -20,7 +20,7 @@ use limiter::key::RuleId;
 use limiter::request::Query;
 use limiter::time::{Micros, Timestamp};
 use limiter::wire::ack::Status;
-use limiter::wire::{SyncReply, SyncRequest};
+use limiter::wire::{Ack, SyncReply, SyncRequest};
 use prost::Message;
 
 use crate::http::{Connection, request};
@@ -314,8 +314,11 @@ impl Book {
         else {
             return;
         };
-        for (batch, ack) in message.batches.iter().zip(&reply.acks) {
-            let is_in_the_books = matches!(ack.status(), Status::Counted | Status::Duplicate);
+        for batch in &message.batches {
+            let is_of_it =
+                |ack: &&Ack| (ack.partition, ack.sequence) == (batch.partition, batch.sequence);
+            let status = reply.acks.iter().find(is_of_it).map(Ack::status);
+            let is_in_the_books = matches!(status, Some(Status::Counted | Status::Duplicate));
             let name = (batch.partition, batch.epoch, batch.sequence);
             if !is_in_the_books || self.acknowledged.insert(name, ()).is_some() {
                 continue;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use limiter::bound::{Cost, Fleet, Over};
+use limiter::bound::{Cost, Fleet, Over, least_without_waiting};
 use limiter::quota::{Algorithm, Quota};
 use limiter::rule::{Condition, Rule, Scope};
 use serde::Serialize;
@@ -100,6 +100,9 @@ pub struct RuleReport {
     pub asks_percent: f64,
     /// Of a hundred such requests, how many wait for the answer.
     pub held_percent: f64,
+    /// What is allowed and hardly meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 /// The most that a fleet admits of one key in one window, the region alive: the
@@ -196,8 +199,23 @@ impl RuleReport {
             bound: Bound::of(rule, fleet),
             asks_percent: percent(asking.asks_ppm),
             held_percent: percent(asking.held_ppm),
+            warning: warning(rule, fleet),
         }
     }
+}
+
+/// Whether this fleet would deny what the rule allows.
+fn warning(rule: &Rule, fleet: Fleet) -> Option<String> {
+    let least = least_without_waiting(rule, fleet)?;
+    let away = Written(fleet.round_trip);
+    let (limit, hold) = (rule.quota.capacity(), Written(rule.hold));
+    (!rule.unlimited && limit < least).then(|| {
+        format!(
+            "the first requests of each key are denied: the region is {away} away and hold is \
+             {hold}, so nobody waits for it, and {limit} are too few to admit any unasked; \
+             a hold longer than {away} mends that, or a limit of {least} or more"
+        )
+    })
 }
 
 impl Bound {

@@ -39,7 +39,16 @@ pub(super) fn table(report: &RulesReport) -> String {
         .map(|column| width(&rows, column))
         .collect();
     let lines = rows.iter().map(|row| line(row, &widths));
-    std::iter::once(summary(report)).chain(lines).collect()
+    let warnings = report.rules.iter().filter_map(warning);
+    std::iter::once(summary(report))
+        .chain(lines)
+        .chain(warnings)
+        .collect()
+}
+
+fn warning(rule: &RuleReport) -> Option<String> {
+    let warning = rule.warning.as_ref()?;
+    Some(format!("\nwarning: {}: {warning}\n", name(rule)))
 }
 
 /// What is said of a rule without a limit: only what it would apply to.

@@ -34,6 +34,11 @@ impl Link {
         self.offset_us.map(|offset| now.offset_by(offset))
     }
 
+    /// Whether there ever was an answer.
+    pub(crate) const fn has_answered(&self) -> bool {
+        self.last_reply.is_some()
+    }
+
     /// Whether the region is taken to be away: it refuses, or does not answer.
     /// One that answers late is not away.
     pub(crate) fn is_away(&self, now: Timestamp) -> bool {

@@ -62,6 +62,7 @@ impl Limiter {
             now,
             region_now: self.region_now(now),
             away: self.link.is_away(now),
+            heard: self.link.has_answered(),
             sources: 0,
             waited: weighing != Weighing::First,
             impatient: false,

@@ -51,6 +51,8 @@ pub(super) struct Circumstances<'a> {
     pub(super) region_now: Timestamp,
     /// Whether nobody can be asked.
     pub(super) away: bool,
+    /// Whether the region has ever answered.
+    pub(super) heard: bool,
     /// Sources that share the rule's limit.
     pub(super) sources: u32,
     /// Whether the request has waited for the region's answer.
@@ -123,7 +125,8 @@ fn lent(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> An
     if at.now < lease.quiet && live && !waits {
         return Answer::No(Tier::Lease, Some(patience(lease, cost, at.now)));
     }
-    if at.away {
+    // One that has never answered may be late, or not be there at all.
+    if at.away || (at.impatient && !at.heard) {
         return fall_back(entry, rule, cost, at);
     }
     if entry.claim.answered && !at.impatient {

@@ -122,7 +122,10 @@ impl Limiter {
 
     fn message(&mut self, now: Timestamp) -> SyncRequest {
         self.message = self.message.saturating_add(1);
-        self.far.told = self.far.hold_min.is_some_and(|hold| hold <= self.link.rtt);
+        // Who does not know yet says that it is far, lest it has to turn away what it is
+        // asked before it has said so.
+        let hold = self.far.hold_min;
+        self.far.told = !self.link.has_answered() || hold.is_some_and(|hold| hold <= self.link.rtt);
         SyncRequest {
             source: self.identity.source,
             message: self.message,
