@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use limiter::rule::{Rule, Scope};
 use serde_json::Value;
 
 use crate::aggregator::Aggregator;
 use crate::http::{self, Response};
+use crate::rules::per_header;
 use crate::wait::wait_until;
 use crate::workerd::{OPERATOR_TOKEN, Setup, Workerd};
 
@@ -21,6 +23,29 @@ pub fn below(above: SocketAddr, region: &str, origin: SocketAddr) -> Setup {
     Setup::new(b"", origin)
         .variable("WEIR_UPSTREAM_URL", &format!("http://{above}"))
         .variable("WEIR_UPSTREAM_REGION", region)
+}
+
+/// The rule of [`PROBE`].
+#[must_use]
+pub fn probe() -> Rule {
+    per_header("probe", "x-probe", 1, 24 * 3_600)
+}
+
+/// A limit for each API key over all regions, in a window that no test sees the end of.
+#[must_use]
+pub fn global_rule(limit: u64) -> Rule {
+    let mut rule = per_header("ample", "x-api-key", limit, 24 * 3_600);
+    rule.scope = Scope::Global;
+    rule
+}
+
+/// Asks until so many requests with this API key were admitted. While an aggregator learns
+/// who is there, the first of a key may be denied.
+pub fn admit(workerd: &Workerd, key: &str, hits: u64) -> u64 {
+    for _ in 0..hits {
+        wait_until("one more is admitted", || workerd.statuses(key, 1) == [200]);
+    }
+    hits
 }
 
 /// What each object says of itself; none while they do not all answer.

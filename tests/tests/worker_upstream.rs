@@ -8,9 +8,7 @@ use weir_tests::delay::Delay;
 use weir_tests::http::{self, get};
 use weir_tests::light::{Light, Traffic};
 use weir_tests::load::{Load, Until};
-use weir_tests::objects::{PROBE, below, hits_of, put_rules, upstream, wait_for_rules};
-use weir_tests::process::free_address;
-use weir_tests::region::{Manner, Region};
+use weir_tests::objects::{PROBE, admit, below, hits_of, put_rules, upstream, wait_for_rules};
 use weir_tests::rules::per_header;
 use weir_tests::spray::{Spray, admitted};
 use weir_tests::upstream::Upstream;
@@ -151,14 +149,13 @@ fn hits_that_wait_for_an_aggregator_that_is_away_outlive_a_kill_and_count_once()
     let setup = below(global.address(), "cloud", origin.address());
     let mut workerd = Workerd::start(setup);
     wait_for_rules(&workerd);
-    // While an aggregator learns who is there, the first of a key may be denied.
-    let mut admitted = admit(&workerd, 10);
+    let mut admitted = admit(&workerd, "one", 10);
     wait_until("they are above", || {
         hits_of(&global, "ample") == Some(admitted)
     });
     global.kill();
     for life in 1..=2 {
-        admitted += admit(&workerd, 10);
+        admitted += admit(&workerd, "one", 10);
         wait_until("they are in the books of the objects", || {
             workerd.books("hits") == Some(1 + admitted)
         });
@@ -169,107 +166,13 @@ fn hits_that_wait_for_an_aggregator_that_is_away_outlive_a_kill_and_count_once()
         wait_for_rules(&workerd);
     }
     global.restart();
-    admitted += admit(&workerd, 1);
+    admitted += admit(&workerd, "one", 1);
     wait_until("all of it is above", || {
         hits_of(&global, "ample") >= Some(admitted)
     });
     wait_until("nothing waits", || upstream(&workerd, "waiting") == Some(0));
     assert_eq!(hits_of(&global, "ample"), Some(admitted));
     assert_eq!(workerd.books("hits"), Some(1 + admitted));
-}
-
-/// Asks until so many requests were admitted.
-fn admit(workerd: &Workerd, hits: u64) -> u64 {
-    for _ in 0..hits {
-        wait_until("one more is admitted", || {
-            workerd.statuses("one", 1) == [200]
-        });
-    }
-    hits
-}
-
-#[test]
-fn what_has_left_an_object_is_on_its_disk_and_is_said_once_by_all_of_its_lives() {
-    let region = Region::start(vec![probe(), global_rule(1_000_000)]);
-    let origin = Upstream::start();
-    let mut workerd = Workerd::start(below(region.address(), "cloud", origin.address()));
-    wait_for_rules(&workerd);
-    let request = get("/", &[("x-api-key", "one")]);
-    for life in 0..4 {
-        let before = region.hits();
-        let spray = Spray::start(workerd.addresses().to_vec(), 2, 100, request.clone());
-        wait_until("some of it is above", || region.hits() > before);
-        workerd.kill();
-        drop(spray.stop());
-        workerd.restart();
-        // One more, of the probe, is nobody else's.
-        assert!(workerd.books("hits") > Some(region.hits()), "life {life}");
-    }
-    admit(&workerd, 1);
-    wait_until("all of it is above", || {
-        workerd.books("hits") == Some(region.hits() + 1) && upstream(&workerd, "waiting") == Some(0)
-    });
-    assert_eq!(workerd.books("hits"), Some(region.hits() + 1));
-}
-
-#[test]
-fn an_object_whose_memory_is_gone_is_woken_for_what_it_has_to_pass_on_and_sleeps_then() {
-    const ENTRY: &str = r#"
-import worker, { Region as Base } from "./main.js";
-Base.passOnMs = 500;
-export class Region extends Base {
-  forget() {
-    this.ctx.abort("forgotten");
-  }
-}
-export default {
-  async fetch(request, env, ctx) {
-    if (!request.url.endsWith("/forget")) return worker.fetch(request, env, ctx);
-    const objects = [0, 1, 2, 3].map((n) => env.WEIR_OBJECTS.get(env.WEIR_OBJECTS.idFromName(`weir-${n}`)));
-    await Promise.allSettled(objects.map((object) => object.forget()));
-    return new Response("forgotten");
-  },
-};
-"#;
-    let region = Region::start(vec![probe(), global_rule(1_000)]);
-    let origin = Upstream::start();
-    // Nobody answers at the first address, ever.
-    let urls = format!("http://{}, http://{}", free_address(), region.address());
-    let setup = below(region.address(), "cloud", origin.address())
-        .variable("WEIR_UPSTREAM_URL", &urls)
-        .variable("WEIR_UPSTREAM_TOKEN", "weir_secret")
-        .entry("forget.js", ENTRY);
-    let workerd = Workerd::start(setup);
-    wait_for_rules(&workerd);
-    admit(&workerd, 1);
-    wait_until("it is above", || region.hits() == 1);
-    region.set_manner(Manner::Hangup);
-    admit(&workerd, 5);
-    wait_until("they are in the books here", || {
-        workerd.books("hits") == Some(1 + 6)
-    });
-    assert_eq!(workerd.get("/forget", &[]).text(), "forgotten");
-    region.set_manner(Manner::Good);
-    // Nobody speaks to the objects any more.
-    wait_until("they are above", || region.hits() == 6);
-    wait_until("the objects are silent", || {
-        let calls = region.call_count();
-        wait_within(WITHIN, || (region.call_count() > calls).then_some(())).is_none()
-    });
-    let calls = region.calls();
-    let bearer = ("authorization".to_owned(), "Bearer weir_secret".to_owned());
-    assert!(calls.iter().all(|(call, _)| call.headers.contains(&bearer)));
-    let mut names: Vec<&str> = calls.iter().map(|(_, sync)| &*sync.pop).collect();
-    names.sort_unstable();
-    names.dedup();
-    assert!(
-        names
-            .iter()
-            .all(|name| name.starts_with("cloud-") && name.len() == 7),
-        "{names:?}"
-    );
-    assert_eq!(workerd.books("hits"), Some(7));
-    assert_eq!(region.hits(), 6);
 }
 
 #[test]
@@ -330,16 +233,4 @@ fn rules_put_above_are_in_force_within_two_seconds_whatever_was_deployed_or_is_p
     let told = workerd.statuses("three", 60);
     let admitted = told.iter().filter(|status| **status == 200).count();
     assert!((30..=50).contains(&admitted), "{told:?}");
-}
-
-/// The rule that says whether rules are there.
-fn probe() -> limiter::rule::Rule {
-    per_header("probe", "x-probe", 1, LONG)
-}
-
-/// A limit over all regions.
-fn global_rule(limit: u64) -> limiter::rule::Rule {
-    let mut rule = per_header("ample", "x-api-key", limit, LONG);
-    rule.scope = limiter::rule::Scope::Global;
-    rule
 }
