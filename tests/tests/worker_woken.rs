@@ -16,20 +16,31 @@ use weir_tests::workerd::Workerd;
 /// An object that is due to speak does so within this.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// Objects that are evicted when a test says so.
+/// Objects that are evicted when a test says so, and hear no source any more if it says
+/// that.
 const FORGETFUL: &str = r#"
 import worker, { Region as Base } from "./main.js";
 Base.passOnMs = 500;
+let deaf = false;
 export class Region extends Base {
+  sync(message) {
+    if (deaf) throw new Error("deaf");
+    return super.sync(message);
+  }
   forget() {
     this.ctx.abort("forgotten");
+  }
+  silence() {
+    deaf = true;
+    this.forget();
   }
 }
 export default {
   async fetch(request, env, ctx) {
-    if (!request.url.endsWith("/forget")) return worker.fetch(request, env, ctx);
+    const act = /\/(forget|silence)$/.exec(request.url)?.[1];
+    if (act === undefined) return worker.fetch(request, env, ctx);
     const objects = [0, 1, 2, 3].map((n) => env.WEIR_OBJECTS.get(env.WEIR_OBJECTS.idFromName(`weir-${n}`)));
-    await Promise.allSettled(objects.map((object) => object.forget()));
+    await Promise.allSettled(objects.map((object) => object[act]()));
     return new Response("forgotten");
   },
 };
@@ -78,9 +89,9 @@ fn an_object_whose_memory_is_gone_is_woken_for_what_it_has_to_pass_on_and_sleeps
     wait_until("they are in the books here", || {
         workerd.books("hits") == Some(1 + 6)
     });
-    assert_eq!(workerd.get("/forget", &[]).text(), "forgotten");
+    assert_eq!(workerd.get("/silence", &[]).text(), "forgotten");
     region.set_manner(Manner::Good);
-    // Nobody speaks to the objects any more.
+    // Only their alarms wake the objects from now on.
     wait_until("they are above", || region.hits() == 6);
     wait_until("the objects are silent", || {
         let calls = region.call_count();
