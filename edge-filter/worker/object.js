@@ -28,7 +28,8 @@ const TABLES = `
     bytes BLOB NOT NULL, PRIMARY KEY (partition, place, piece));
   CREATE TABLE IF NOT EXISTS clock (id INTEGER PRIMARY KEY CHECK (id = 0), millis INTEGER NOT NULL);
   CREATE TABLE IF NOT EXISTS region (
-    id INTEGER PRIMARY KEY CHECK (id = 0), part TEXT NOT NULL, life INTEGER NOT NULL);
+    id INTEGER PRIMARY KEY CHECK (id = 0), part TEXT NOT NULL, life INTEGER NOT NULL,
+    regions INTEGER NOT NULL);
 `;
 
 // As object_heard says it.
@@ -57,6 +58,7 @@ export class Region extends DurableObject {
   // is none.
   #above = null;
   #name = null;
+  #regions = 0;
 
   constructor(ctx, env) {
     super(ctx, env);
@@ -160,23 +162,27 @@ export class Region extends DurableObject {
   // Begins another life as a region of the aggregator above. Who was built by an alarm may
   // not know its own name, and a clock may have gone back: both are on record.
   #join(upstream) {
-    const [known] = this.#sql.exec("SELECT part, life FROM region").toArray();
+    const [known] = this.#sql.exec("SELECT part, life, regions FROM region").toArray();
     const part = known?.part ?? /-(\d+)$/.exec(this.ctx.id.name ?? "")?.[1] ?? String(this.ctx.id).slice(0, 12);
     this.#name = `${upstream.region}-${part}`;
+    this.#regions = known?.regions ?? 0;
     const change = (act) => this.#change(act);
     const hear = (id, answer) => this.#hear(id, answer);
     this.#above = new Above(upstream, this.ctx, this.#module, { change, hear });
     this.#change(({ object_join }) => {
-      const life = object_join(this.#module.putText(this.#name), known?.life ?? 0, Date.now());
-      this.#sql.exec("INSERT OR REPLACE INTO region (id, part, life) VALUES (0, ?, ?)", part, life);
+      const length = this.#module.putText(this.#name);
+      const life = object_join(length, known?.life ?? 0, this.#regions, Date.now());
+      const row = "INSERT OR REPLACE INTO region (id, part, life, regions) VALUES (0, ?, ?, ?)";
+      this.#sql.exec(row, part, life, this.#regions);
     });
   }
 
   // Takes in an answer from above, or (null) that there was none.
   #hear(id, answer) {
-    const outcome = this.#change(({ object_heard }) => {
+    const outcome = this.#change(({ object_heard, object_regions }) => {
       const heard = object_heard(id, answer === null ? -1 : this.#module.put(answer), Date.now());
       if (heard === 1) console.warn(`weir: of the aggregator above: ${this.#module.outboxText()}`);
+      this.#keepRegions(object_regions(Date.now()));
       return heard;
     });
     // Of rules in the log the highest revision counts; of a snapshot, those in it.
@@ -185,6 +191,13 @@ export class Region extends DurableObject {
 
   #good(status) {
     if (status !== 0) throw new Error(this.#module.outboxText());
+  }
+
+  // A later life that cannot ask goes by this.
+  #keepRegions(regions) {
+    if (regions === 0 || regions === this.#regions) return;
+    this.#regions = regions;
+    this.#sql.exec("UPDATE region SET regions = ?", regions);
   }
 
   // Changes the books, writes what they put on record, and then says above what is due.

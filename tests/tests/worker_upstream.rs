@@ -191,6 +191,7 @@ fn rules_put_above_are_in_force_within_two_seconds_whatever_was_deployed_or_is_p
     );
     let above = format!("http://{}", global.address());
     let setup = Setup::new(&deployed, origin.address())
+        .variable("WEIR_SHARDS", "1")
         .variable("WEIR_UPSTREAM_URL", &above)
         .variable("WEIR_UPSTREAM_REGION", "cloud");
     let mut workerd = Workerd::start(setup);

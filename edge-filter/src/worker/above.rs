@@ -9,14 +9,23 @@ use super::abi;
 use super::object::{Object, with};
 
 /// Joins the regions of the aggregator above, under this name, and begins a life that is
-/// later than the one before, whatever the clock says. Returns it.
-pub(super) fn join(name: String, before: u64, now: Timestamp) -> Result<u64, String> {
+/// later than the one before, whatever the clock says. Returns it. `regions`: how many
+/// there were when that was last known.
+pub(super) fn join(
+    name: String,
+    before: u64,
+    regions: Option<u32>,
+    now: Timestamp,
+) -> Result<u64, String> {
     with(|object| {
         let now = object.now(now);
         let epoch = now.as_micros().max(before.saturating_add(1));
         let region = Region { name, epoch };
         let (ledger, mut records) = object.parts();
         ledger.join(region, now, &mut records);
+        if let Some(regions) = regions {
+            ledger.expect_regions(regions);
+        }
         Ok(epoch)
     })
 }
@@ -55,6 +64,13 @@ pub(super) fn due() -> Timestamp {
     with(|object| Ok(object.ledger.upstream_timeout().unwrap_or(never))).unwrap_or(never)
 }
 
+/// How many regions the aggregator above knows of; 0 while that is not known.
+pub(super) fn regions(now: Timestamp) -> u32 {
+    let known = with(|object| Ok(object.ledger.upstream_stats(now)));
+    let known = known.unwrap_or_default();
+    known.and_then(|stats| stats.regions).unwrap_or(0)
+}
+
 /// How the object stands with the aggregator above, as JSON; null if there is none.
 pub(super) fn status(object: &Object, now: Timestamp) -> serde_json::Value {
     let millis = |span: Micros| span.get() / 1_000;
@@ -64,6 +80,7 @@ pub(super) fn status(object: &Object, now: Timestamp) -> serde_json::Value {
         .map_or(serde_json::Value::Null, |stats| {
             serde_json::json!({
                 "away": stats.away,
+                "regions": stats.regions,
                 "waiting": stats.waiting,
                 "alone_hits": stats.alone_hits,
                 "out_of_order": stats.out_of_order,

@@ -176,11 +176,12 @@ extern "C" fn object_status(now: f64) {
 }
 
 /// Joins the regions of the aggregator above, under the name in the inbox. Returns which
-/// life this is: later than `before`.
+/// life this is: later than `before`. `regions`: how many it knew of then; 0: not known.
 #[unsafe(no_mangle)]
-extern "C" fn object_join(len: usize, before: f64, now: f64) -> f64 {
+extern "C" fn object_join(len: usize, before: f64, regions: u32, now: f64) -> f64 {
     let name = String::from_utf8_lossy(&inbox(len)).into_owned();
-    let life = above::join(name, whole(before), abi::instant(now));
+    let regions = (regions > 0).then_some(regions);
+    let life = above::join(name, whole(before), regions, abi::instant(now));
     above::number(life.unwrap_or_default())
 }
 
@@ -199,6 +200,12 @@ extern "C" fn object_heard(id: f64, len: i32, now: f64) -> u32 {
         Ok(lower) => 2 * u32::from(lower),
         Err(why) => told(Err(why)),
     }
+}
+
+/// How many regions the aggregator above knows of; 0: not known.
+#[unsafe(no_mangle)]
+extern "C" fn object_regions(now: f64) -> u32 {
+    above::regions(abi::instant(now))
 }
 
 /// When to ask for the next message at the latest.
