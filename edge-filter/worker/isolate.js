@@ -73,7 +73,7 @@ export class Isolate {
   decide(id, request, env, ctx) {
     return this.#guarded(null, () => {
       const decided = (exports) => exports.isolate_request(id, Date.now());
-      const fate = this.module.during(request, clientOf(request), decided);
+      const fate = this.module.during(request, decided);
       const refusal = fate === FATE.REFUSE ? JSON.parse(this.module.outboxText()) : null;
       const told = fate === FATE.HOLD ? new Promise((tell) => this.#held.set(id, tell)) : null;
       this.#work(env, ctx);
@@ -261,12 +261,6 @@ export class Isolate {
       return otherwise;
     }
   }
-}
-
-// Who the client is: Cloudflare's word, where it is Cloudflare that this runs on.
-// Elsewhere the header is whatever somebody sent.
-function clientOf(request) {
-  return request.cf === undefined ? null : request.headers.get("cf-connecting-ip");
 }
 
 function timer(ms) {

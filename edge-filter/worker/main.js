@@ -27,7 +27,7 @@ let settings = null;
 let isolate = null;
 
 export default {
-  async fetch(request, env, ctx) {
+  fetch(request, env, ctx) {
     try {
       settings ??= settingsOf(env, request.cf?.colo);
     } catch (error) {
@@ -46,12 +46,19 @@ export default {
   },
 };
 
-async function serve(isolate, request, env, ctx) {
+// Whoever need not wait does not: each promise more is a turn more.
+function serve(isolate, request, env, ctx) {
   const id = isolate.number();
+  const settle = (refusal) => {
+    if (refusal !== null) return refused(request, refusal);
+    return isolate.awaits(id) ? shown(isolate, id, request, env, ctx) : settings.forward(request, env);
+  };
   const verdict = isolate.decide(id, request, env, ctx);
-  const refusal = verdict instanceof Promise ? await verdict : verdict;
-  if (refusal !== null) return refused(request, refusal);
-  if (!isolate.awaits(id)) return settings.forward(request, env);
+  return verdict instanceof Promise ? verdict.then(settle) : settle(verdict);
+}
+
+// Forwards a request, and shows its response to the rules.
+async function shown(isolate, id, request, env, ctx) {
   let response;
   try {
     response = await settings.forward(request, env);

@@ -7,13 +7,16 @@ import wasm from "./weir.wasm";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
+// How much text is handled without asking the platform, in characters.
+const SHORT = 64;
 const LOG = [null, "log", "warn", "error"];
 
 export class Module {
-  // The request at hand, and where it is from, or the response, during a call.
+  // The request at hand, or the response, during a call.
   #request = null;
-  #peer = null;
   #response = null;
+  // All of the memory. A view is gone as soon as the memory grows.
+  #memory = new Uint8Array();
 
   // `keep` takes records and chunks of the books; an isolate has none.
   constructor(keep = () => {}) {
@@ -21,7 +24,7 @@ export class Module {
       log: (level, at, length) => console[LOG[level]](`weir: ${this.#text(at, length)}`),
       header: (at, length) => this.#string(this.#header(this.#text(at, length))),
       headers: () => this.#headers(),
-      peer: () => this.#string(this.#peer),
+      peer: () => this.#string(clientOf(this.#request)),
       attribute: (at, length) => this.#string(this.#attribute(this.#text(at, length))),
       answer: (at, length) => this.#string(this.#response.headers.get(this.#text(at, length))),
       keep: (at, length) => keep(this.#bytes(at, length).slice()),
@@ -57,14 +60,12 @@ export class Module {
   }
 
   // Runs `act` while this request is at hand.
-  during(request, peer, act) {
+  during(request, act) {
     this.#request = request;
-    this.#peer = peer;
     try {
       return act(this.exports);
     } finally {
       this.#request = null;
-      this.#peer = null;
     }
   }
 
@@ -78,19 +79,28 @@ export class Module {
     }
   }
 
-  // A view: gone as soon as the module's memory grows.
   #bytes(at, length) {
-    return new Uint8Array(this.exports.memory.buffer, at, length);
+    if (this.#memory.length === 0) this.#memory = new Uint8Array(this.exports.memory.buffer);
+    return this.#memory.subarray(at, at + length);
   }
 
+  // What is short and plain is read here, and written: asking the platform takes longer.
   #text(at, length) {
-    return decoder.decode(this.#bytes(at, length));
+    const bytes = this.#bytes(at, length);
+    const plain = length <= SHORT && bytes.every((byte) => byte < 0x80);
+    return plain ? String.fromCharCode.apply(null, bytes) : decoder.decode(bytes);
   }
 
   // Puts a string into the inbox; -1 for none.
   #string(text) {
     if (text === null) return -1;
-    return encoder.encodeInto(text, this.inbox(text.length * 3)).written;
+    const bytes = this.inbox(text.length * 3);
+    for (let at = 0; at < text.length; at += 1) {
+      const code = text.charCodeAt(at);
+      if (code >= 0x80 || at === SHORT) return encoder.encodeInto(text, bytes).written;
+      bytes[at] = code;
+    }
+    return text.length;
   }
 
   #header(name) {
@@ -141,4 +151,10 @@ export class Module {
 function pathOf(url) {
   const { pathname, search } = new URL(url);
   return pathname + search;
+}
+
+// Who the client is: Cloudflare's word, where it is Cloudflare that this runs on.
+// Elsewhere the header is whatever somebody sent.
+function clientOf(request) {
+  return request.cf === undefined ? null : request.headers.get("cf-connecting-ip");
 }

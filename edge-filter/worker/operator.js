@@ -9,7 +9,7 @@ const PREFIX = "/_weir/";
 
 // A promise of the answer; null if the request is not the operator's.
 export function operate(request, env, settings) {
-  if (settings.operatorToken === null) return null;
+  if (settings.operatorToken === null || !request.url.includes(PREFIX)) return null;
   const { pathname } = new URL(request.url);
   if (!pathname.startsWith(PREFIX)) return null;
   return answer(pathname.slice(PREFIX.length), request, env, settings);

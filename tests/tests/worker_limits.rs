@@ -39,6 +39,28 @@ fn an_isolate_admits_the_limit_and_answers_the_rest_as_documented() {
 }
 
 #[test]
+fn keys_that_differ_late_or_in_foreign_letters_are_counted_apart() {
+    let origin = Upstream::start();
+    let rules = compiled(1, vec![per_header("per-key", "x-api-key", 1, LONG)]);
+    let workerd = Workerd::start(Setup::new(&rules, origin.address()));
+    let (long, longer) = ("k".repeat(64), "k".repeat(200));
+    let keys = [
+        long.clone(),
+        format!("{long}a"),
+        format!("{long}b"),
+        format!("{longer}a"),
+        format!("{longer}b"),
+        "clé".to_owned(),
+        "clè".to_owned(),
+        format!("{longer}é"),
+        format!("{longer}è"),
+    ];
+    for key in &keys {
+        assert_eq!(workerd.statuses(key, 2), [200, 429], "{key}");
+    }
+}
+
+#[test]
 fn isolates_that_share_a_region_admit_one_limit_to_two_percent_at_ten_times_the_load() {
     const LIMIT: u64 = 600;
     const ISOLATES: usize = 4;

@@ -1,6 +1,6 @@
 //! How the service is: `/healthz`, `/readyz`, `/metrics`.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use axum::{
     extract::State,
@@ -13,9 +13,18 @@ use crate::serve::metrics::sum;
 
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The process is alive.
-pub(super) async fn healthz() -> &'static str {
-    "alive\n"
+/// How long the ledger may do nothing.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// The process is alive, and its ledger too.
+pub(super) async fn healthz(State(app): State<Arc<App>>) -> Result<&'static str, Problem> {
+    match app.ledger.moves(PATIENCE).await {
+        true => Ok("alive\n"),
+        false => Err(Problem::unready(format!(
+            "the ledger has done nothing for {} s",
+            PATIENCE.as_secs()
+        ))),
+    }
 }
 
 /// Requests are counted; or not, and why.

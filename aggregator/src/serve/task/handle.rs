@@ -240,8 +240,20 @@ impl LedgerHandle {
     /// Brings the gauges up to date; gives up if the ledger has no time. Returns the
     /// metrics of the groups that are here, if there are any: each has its own.
     pub(in crate::serve) async fn observe(&self) -> Vec<Arc<Metrics>> {
+        self.observed(Duration::from_secs(1)).await.0
+    }
+
+    /// Whether the ledger still does anything: every task that is here has a moment within
+    /// this time. True while the log is read, which takes what it takes.
+    pub(in crate::serve) async fn moves(&self, within: Duration) -> bool {
+        self.observed(within).await.1
+    }
+
+    /// Has every task bring its gauges up to date; the metrics of each group that is
+    /// here, and whether all of them had the time.
+    async fn observed(&self, within: Duration) -> (Vec<Arc<Metrics>>, bool) {
         if self.health.read() == Health::Recovering {
-            return Vec::new();
+            return (Vec::new(), true);
         }
         let (tasks, metrics) = match &self.to {
             To::All(events) => (vec![events.clone()], Vec::new()),
@@ -254,8 +266,8 @@ impl LedgerHandle {
                 let _ = observed.await;
             }
         };
-        let _ = timeout(Duration::from_secs(1), all).await;
-        metrics
+        let in_time = timeout(within, all).await.is_ok();
+        (metrics, in_time)
     }
 
     /// What the service says of itself.
@@ -321,4 +333,32 @@ fn asked_to_observe(task: mpsc::Sender<Event>) -> oneshot::Receiver<()> {
     // With the task, what it would answer with is dropped.
     let _ = task.send(Event::Observe(done));
     observed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Limits, Settings};
+
+    #[test]
+    fn a_ledger_that_does_nothing_any_more_is_found_out() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        let (events, asked) = mpsc::channel();
+        let handle = LedgerHandle {
+            to: To::All(events),
+            admission: Admission::new(&Limits::try_from(&Settings::default()).unwrap()),
+            health: Arc::new(HealthBoard::new()),
+            patience: Duration::ZERO,
+        };
+        let soon = Duration::from_millis(1);
+        let moves = || runtime.block_on(handle.moves(soon));
+        assert!(moves(), "while its log is read");
+        handle.health.set(Health::Serving { rules_revision: 1 });
+        assert!(!moves(), "nobody takes what it is told");
+        drop(asked);
+        assert!(moves(), "it has ended in order");
+    }
 }
