@@ -129,6 +129,12 @@ fn a_global_aggregator_killed_under_load_has_all_that_objects_acknowledged_once(
         assert!(upstream(&workerd, "waiting") > Some(0));
         global.restart();
     }
+    // Where nobody refuses and nobody answers it is no different.
+    wait_for_more();
+    link.fall_silent();
+    wait_for_more();
+    assert!(upstream(&workerd, "waiting") > Some(0));
+    link.heal();
     wait_for_more();
     let admitted = admitted(&spray.stop());
     wait_until("the objects have all that was admitted", || {
