@@ -126,6 +126,17 @@ impl Aggregator {
         }
     }
 
+    /// Stops it in order, and starts another release, the `weir` at this path, on the
+    /// same address and data.
+    ///
+    /// # Panics
+    /// If it does not end cleanly, or the other does not become ready.
+    pub fn replace_by(&mut self, weir: PathBuf) {
+        self.stop();
+        self.run_as(weir);
+        self.restart();
+    }
+
     /// Starts it again with other arguments, on the same address and data.
     ///
     /// # Panics

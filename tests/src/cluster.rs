@@ -2,9 +2,11 @@
 //! between all of them that the test has in its hand.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::aggregator::Aggregator;
+use crate::binaries;
 use crate::delay::Delay;
 use crate::light::{Light, Sums, Traffic, sums};
 use crate::site::{Site, acknowledged};
@@ -41,11 +43,30 @@ impl Cluster {
         sources: usize,
         traffic: &Traffic,
     ) -> Self {
-        let global = Aggregator::start_with(rules, &["--region", "global"]);
+        Self::start_as(&binaries::weir(), rules, names, each_way, sources, traffic)
+    }
+
+    /// The same with another `weir`, of an earlier release say.
+    #[must_use]
+    pub fn start_as(
+        weir: &Path,
+        rules: &str,
+        names: &[&str],
+        each_way: Duration,
+        sources: usize,
+        traffic: &Traffic,
+    ) -> Self {
+        let start = |mut aggregator: Aggregator| {
+            aggregator.run_as(weir.to_owned());
+            aggregator.restart();
+            aggregator
+        };
+        let global = Aggregator::prepare(&["--region", "global"]);
+        global.set_rules(rules);
+        let global = start(global);
         let region = |&name: &&str| {
             let up = Delay::start(global.address(), each_way);
-            let mut aggregator = below(&up, name);
-            aggregator.restart();
+            let aggregator = start(below(&up, name));
             Region {
                 name: name.to_owned(),
                 up,
