@@ -206,7 +206,8 @@ fn rules_put_above_are_in_force_within_two_seconds_whatever_was_deployed_or_is_p
     assert_eq!(told.last(), Some(&429), "{told:?}");
     global.set_rules(&limited(1_000));
     global.restart();
-    // With a rule file nobody else may change them.
+    // With a rule file nobody else may change them. What was in it is on record.
+    global.stop();
     std::fs::remove_file(global.rules_file()).expect("the file is there");
     global.restart();
     wait_for_rules(&workerd);
