@@ -17,12 +17,18 @@ pub struct Shards {
     shards: Vec<Shard>,
     /// Who hears of a message that says nothing: the sources spread over all.
     idle: usize,
+    /// Whether their rules are those of an aggregator above.
+    above: bool,
+    /// The revision that the source has from them; 0: none yet.
+    revision: u64,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Shard {
     /// Its clock in the latest answer: each has its own.
     heard_us: u64,
+    /// The rules that it ran then.
+    revision: u64,
 }
 
 /// A message to one object.
@@ -53,7 +59,16 @@ impl Shards {
         Self {
             shards: vec![Shard::default(); count as usize],
             idle: usize::try_from(idle).unwrap_or(0),
+            above: false,
+            revision: 0,
         }
+    }
+
+    /// Their rules are those of an aggregator above them.
+    #[must_use]
+    pub fn below_an_aggregator(mut self) -> Self {
+        self.above = true;
+        self
     }
 
     /// Cuts a message into one for each object that it concerns.
@@ -85,19 +100,38 @@ impl Shards {
     /// What becomes of an object's answer to a source that runs this revision.
     ///
     /// A source never goes back to older rules: it would never settle, with two
-    /// objects of which one is behind.
+    /// objects of which one is behind. Where the rules are those of an aggregator
+    /// above, no object is told any, and rules that the source was deployed with give
+    /// way to whatever is in force there.
     #[must_use]
     pub fn hear(&mut self, shard: u32, body: Vec<u8>, revision: u64) -> Heard {
-        let Ok(reply) = SyncReply::decode(body.as_slice()) else {
+        let Ok(mut reply) = SyncReply::decode(body.as_slice()) else {
             return Heard::Reply(body);
         };
-        if reply.rules_revision < revision {
+        if !self.above && reply.rules_revision < revision {
             return Heard::Outdated;
         }
-        if let Some(shard) = self.shards.get_mut(shard as usize) {
+        let shard = self.shards.get_mut(shard as usize);
+        let before = shard.map_or(0, |shard| {
             shard.heard_us = shard.heard_us.max(reply.now_us);
+            core::mem::replace(&mut shard.revision, reply.rules_revision)
+        });
+        // One that has gone back itself is not behind: the aggregator above has.
+        let is_behind = reply.rules_revision < self.revision && before <= reply.rules_revision;
+        if self.above && is_behind {
+            reply.rules = None;
+            return Heard::Reply(reply.encode_to_vec());
         }
+        self.revision = reply.rules_revision;
         Heard::Reply(body)
+    }
+
+    /// An object has not answered: a message that says nothing goes to the next one.
+    pub fn miss(&mut self, shard: u32) {
+        if self.idle == shard as usize {
+            let next = self.idle.saturating_add(1);
+            self.idle = next.checked_rem(self.shards.len()).unwrap_or(0);
+        }
     }
 
     /// The object that has this partition.

@@ -56,7 +56,8 @@ export class Isolate {
     bytes.set(config, SEED_BYTES);
     bytes.set(new Uint8Array(rules), SEED_BYTES + config.length);
     const { isolate_start } = this.module.exports;
-    if (isolate_start(config.length, rules.byteLength, this.region.shards, Date.now()) !== 0) {
+    const above = this.region.upstream === null ? 0 : 1;
+    if (isolate_start(config.length, rules.byteLength, this.region.shards, above, Date.now()) !== 0) {
       throw new SettingsError(this.module.outboxText());
     }
   }

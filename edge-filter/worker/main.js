@@ -8,6 +8,7 @@
 // | isolate.js | this isolate's source: what waits, what is sent, what is due |
 // | region.js | the way to the region: a service, or objects |
 // | object.js | the region as Durable Objects |
+// | above.js | those objects as regions of an aggregator above them |
 // | rows.js | bytes as rows of a table hold them |
 // | operator.js | what an operator may ask and change |
 // | module.js | the WebAssembly module, and bytes to and from it |

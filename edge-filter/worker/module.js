@@ -44,6 +44,10 @@ export class Module {
     return bytes.length;
   }
 
+  putText(text) {
+    return this.put(encoder.encode(text));
+  }
+
   // A copy of what came out.
   outbox() {
     const { outbox, outbox_len } = this.exports;

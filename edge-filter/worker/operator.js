@@ -2,7 +2,8 @@
 // WEIR_OPERATOR_TOKEN there is no such path.
 //
 //   GET /_weir/status   the books of each object, as JSON
-//   PUT /_weir/rules    rules as `weir rules compile` writes them, in force at once
+//   PUT /_weir/rules    rules as `weir rules compile` writes them, in force at once;
+//                       below an aggregator they are put there
 
 const PREFIX = "/_weir/";
 
@@ -25,6 +26,9 @@ async function answer(what, request, env, settings) {
     case "GET status":
       return Response.json(await all((object) => object.status()));
     case "PUT rules": {
+      if (region.upstream !== null) {
+        return problem(409, `rules are set above, at ${region.upstream.urls.map((url) => url.origin).join(" or ")}`);
+      }
       const rules = new Uint8Array(await request.arrayBuffer());
       try {
         await all((object) => object.enforce(rules));

@@ -9,6 +9,7 @@ const ANSWER_MAX = 8 << 20;
 export class Service {
   // How many objects it is: none.
   shards = 0;
+  upstream = null;
 
   constructor(aggregator, token, timeoutMs) {
     this.url = new URL("/v1/sync", aggregator);
@@ -36,9 +37,11 @@ export class Service {
 export class Objects {
   #ids = [];
 
-  constructor(shards, timeoutMs) {
+  // `upstream`: the aggregator above them, as settings.js has it; or null.
+  constructor(shards, timeoutMs, upstream) {
     this.shards = shards;
     this.timeoutMs = timeoutMs;
+    this.upstream = upstream;
   }
 
   async sync(env, shard, body) {
@@ -57,7 +60,7 @@ export class Objects {
 }
 
 // Fails if `promise` takes longer than this.
-async function within(ms, promise) {
+export async function within(ms, promise) {
   let timer;
   const late = new Promise((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);

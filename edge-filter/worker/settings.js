@@ -19,6 +19,9 @@ const KNOWN = [
   "WEIR_TIMEOUT_MS",
   "WEIR_FLUSH_INTERVAL_MS",
   "WEIR_KEYS_MAX",
+  "WEIR_UPSTREAM_URL",
+  "WEIR_UPSTREAM_TOKEN",
+  "WEIR_UPSTREAM_REGION",
 ];
 
 const SHARDS = 4;
@@ -28,6 +31,9 @@ const FLUSH_INTERVAL_MS = 1_000;
 // A key takes some 500 bytes while it is leased, and an isolate has 128 MB for
 // everything.
 const KEYS_MAX = 100_000;
+
+// The name of a region, before the number of an object.
+const REGION_NAME = /^[!-~]{1,64}$/;
 
 export class SettingsError extends Error {}
 
@@ -45,11 +51,15 @@ export function settingsOf(env, colo) {
     throw new SettingsError("WEIR_REGION is object: bind the class Region as WEIR_OBJECTS");
   }
   const timeoutMs = number(env, "WEIR_TIMEOUT_MS", TIMEOUT_MS, 1, 60_000);
-  const aggregator = region === "url" ? address(env, "WEIR_AGGREGATOR_URL") : null;
+  const aggregator = region === "url" ? address("WEIR_AGGREGATOR_URL", env.WEIR_AGGREGATOR_URL) : null;
   const shards = number(env, "WEIR_SHARDS", SHARDS, 1, SHARDS_MAX);
   const token = env.WEIR_TOKEN ?? null;
+  const upstream = upstreamOf(env);
+  if (region === "url" && upstream !== null) {
+    throw new SettingsError("WEIR_UPSTREAM_URL is for a region of objects, and WEIR_REGION is url");
+  }
   return {
-    region: region === "url" ? new Service(aggregator, token, timeoutMs) : new Objects(shards, timeoutMs),
+    region: region === "url" ? new Service(aggregator, token, timeoutMs) : new Objects(shards, timeoutMs, upstream),
     operatorToken: env.WEIR_OPERATOR_TOKEN ?? null,
     forward: origin(env),
     // As edge-filter/src/config.rs reads them.
@@ -64,15 +74,30 @@ export function settingsOf(env, colo) {
   };
 }
 
+// The aggregator above a region of objects, one address or several to be tried in
+// turn; null if there is none. Each object reads this for itself.
+export function upstreamOf(env) {
+  if (env.WEIR_UPSTREAM_URL === undefined) {
+    const useless = ["WEIR_UPSTREAM_TOKEN", "WEIR_UPSTREAM_REGION"].find((name) => env[name] !== undefined);
+    if (useless === undefined) return null;
+    throw new SettingsError(`${useless} is set: it needs WEIR_UPSTREAM_URL, too`);
+  }
+  const region = env.WEIR_UPSTREAM_REGION ?? "";
+  if (!REGION_NAME.test(region)) {
+    throw new SettingsError(
+      `WEIR_UPSTREAM_REGION is "${region}": WEIR_UPSTREAM_URL needs the region's name, 1 to 64 visible ASCII characters`,
+    );
+  }
+  const urls = env.WEIR_UPSTREAM_URL.split(",").map((url) => place("WEIR_UPSTREAM_URL", url.trim()));
+  return { urls, token: env.WEIR_UPSTREAM_TOKEN ?? null, region };
+}
+
 // Where a request goes that may pass: another Worker, another address, or the
 // origin of the zone that this Worker is a route of.
 function origin(env) {
   if (env.WEIR_ORIGIN_WORKER !== undefined) return (request, env) => env.WEIR_ORIGIN_WORKER.fetch(request);
   if (env.WEIR_ORIGIN === undefined) return (request) => fetch(request);
-  const origin = address(env, "WEIR_ORIGIN");
-  if (origin.pathname !== "/" || origin.search !== "") {
-    throw new SettingsError("WEIR_ORIGIN must be scheme, host and port alone: paths stay as they are");
-  }
+  const origin = place("WEIR_ORIGIN", env.WEIR_ORIGIN);
   return (request) => {
     const url = new URL(request.url);
     url.protocol = origin.protocol;
@@ -82,10 +107,18 @@ function origin(env) {
   };
 }
 
-function address(env, name) {
-  const url = URL.canParse(env[name] ?? "") ? new URL(env[name]) : null;
+function address(name, text = "") {
+  const url = URL.canParse(text) ? new URL(text) : null;
   if (url?.protocol !== "https:" && url?.protocol !== "http:") {
-    throw new SettingsError(`${name} is "${env[name] ?? ""}", must be a URL like https://weir.example.com`);
+    throw new SettingsError(`${name} is "${text}", must be a URL like https://weir.example.com`);
+  }
+  return url;
+}
+
+function place(name, text) {
+  const url = address(name, text);
+  if (url.pathname !== "/" || url.search !== "" || url.username !== "" || url.password !== "") {
+    throw new SettingsError(`${name} must be scheme, host and port alone`);
   }
   return url;
 }

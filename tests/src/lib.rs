@@ -14,6 +14,7 @@
 //! | `envoy`, `envoy_config` | a real Envoy with the filter in it |
 //! | `wasm` | what a WebAssembly module imports and exports |
 //! | `workerd` | a real workerd with the Worker in it, and its region |
+//! | `objects` | its objects as regions of an aggregator above them |
 //! | `filter_metrics` | what the filter tells Envoy, by name |
 //! | `fleet` | three Envoys of two workers that share one `weir serve` |
 //! | `delay` | a region far away, one that fell silent, a network that loses and heals |
@@ -57,6 +58,7 @@ pub mod http;
 pub mod light;
 pub mod load;
 pub mod measure;
+pub mod objects;
 pub mod postgres_server;
 pub mod process;
 pub mod prom;

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -120,13 +121,22 @@ impl Drop for Process {
     }
 }
 
-/// A loopback address that nobody listens on.
+/// A loopback address that nobody listens on, and that nobody else in this process was
+/// given: tests run side by side.
 ///
 /// # Panics
 /// If the machine has none left.
 #[must_use]
 pub fn free_address() -> SocketAddr {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .expect("a free port")
+    static GIVEN: Mutex<Vec<SocketAddr>> = Mutex::new(Vec::new());
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+        let address = listener.and_then(|listener| listener.local_addr());
+        let address = address.expect("a free port");
+        if !given.contains(&address) {
+            given.push(address);
+            return address;
+        }
+    }
 }

@@ -256,12 +256,16 @@ impl Workerd {
         command.arg("serve").arg(&config);
         command.current_dir(folder);
         let log = folder.join("workerd.log");
-        self.process = Some(Process::start("workerd", command, log));
+        let mut process = Process::start("workerd", command, log);
         for address in &self.addresses {
             wait_until("workerd answers", || {
+                if let Some(status) = process.ended() {
+                    panic!("workerd ended with {status}");
+                }
                 http::send(*address, &http::get("/_weir/", &[])).is_ok()
             });
         }
+        self.process = Some(process);
     }
 
     /// The configuration, in Cap'n Proto's text form.

@@ -175,3 +175,51 @@ fn a_setting_that_is_wrong_is_told_by_its_name_with_what_would_be_right() {
         "{nonsense:?}"
     );
 }
+
+#[test]
+fn settings_of_the_aggregator_above_that_are_wrong_are_told_by_their_names() {
+    let origin = Upstream::start();
+    let rules = compiled(1, Vec::new());
+    let setup = |variables: &[(&str, &str)]| {
+        let setup = Setup::new(&rules, origin.address());
+        let set = |setup: Setup, (name, value): &(&str, &str)| setup.variable(name, value);
+        variables.iter().fold(setup, set)
+    };
+    let url = ("WEIR_UPSTREAM_URL", "https://weir.example.com");
+    let region = ("WEIR_UPSTREAM_REGION", "cloud");
+    for (variables, said) in [
+        (vec![url], "WEIR_UPSTREAM_REGION is \"\""),
+        (
+            vec![url, ("WEIR_UPSTREAM_REGION", "a b")],
+            "1 to 64 visible",
+        ),
+        (
+            vec![region],
+            "WEIR_UPSTREAM_REGION is set: it needs WEIR_UPSTREAM_URL",
+        ),
+        (
+            vec![("WEIR_UPSTREAM_TOKEN", "t")],
+            "WEIR_UPSTREAM_TOKEN is set: it needs",
+        ),
+        (
+            vec![("WEIR_UPSTREAM_URL", "https://a.example,b.example"), region],
+            "WEIR_UPSTREAM_URL is \"b.example\", must be a URL like https://",
+        ),
+        (
+            vec![("WEIR_UPSTREAM_URL", "https://a.example/b"), region],
+            "WEIR_UPSTREAM_URL must be scheme, host and port alone",
+        ),
+        (
+            vec![url, region, ("WEIR_AGGREGATOR_URL", "https://a.example")],
+            "WEIR_UPSTREAM_URL is for a region of objects",
+        ),
+        (
+            vec![url, region, ("WEIR_UPSTREAM", "x")],
+            "WEIR_UPSTREAM is not known",
+        ),
+    ] {
+        let answer = Workerd::start(setup(&variables)).get("/", &[]);
+        assert_eq!(answer.status, 500, "{variables:?}");
+        assert!(answer.text().contains(said), "{}", answer.text());
+    }
+}

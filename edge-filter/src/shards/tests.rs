@@ -88,6 +88,19 @@ fn a_message_that_says_nothing_goes_to_one_object() {
 }
 
 #[test]
+fn who_says_nothing_and_is_not_answered_asks_the_next_object() {
+    let mut shards = Shards::new(4, 7);
+    let mut asked = || {
+        let (shard, _) = cut(&shards, message(&[], Vec::new()))[0];
+        shards.miss(shard);
+        // Another's silence is of no matter.
+        shards.miss(shard);
+        shard
+    };
+    assert_eq!([asked(), asked(), asked()], [3, 0, 1]);
+}
+
+#[test]
 fn one_object_hears_everything_as_it_is() {
     let body = message(&[0, 63], vec![claims(&[key(5, 1)])]);
     let parts = Shards::new(1, 3).cut(body.clone());
@@ -120,4 +133,43 @@ fn an_object_with_older_rules_is_not_believed() {
         Shards::new(2, 0).hear(0, body.clone(), 4),
         Heard::Reply(body)
     );
+}
+
+fn answer(revision: u64) -> SyncReply {
+    SyncReply {
+        rules_revision: revision,
+        rules: Some(limiter::wire::RuleSet::default()),
+        ..SyncReply::default()
+    }
+}
+
+/// Whether the rules of each answer in turn reach a source that was deployed with
+/// revision 9.
+fn taken(answers: &[(u32, u64)]) -> Vec<bool> {
+    let mut shards = Shards::new(2, 0).below_an_aggregator();
+    let answers = answers.iter().map(|(shard, revision)| {
+        let body = answer(*revision).encode_to_vec();
+        let Heard::Reply(body) = shards.hear(*shard, body, 9) else {
+            return false;
+        };
+        SyncReply::decode(body.as_slice()).unwrap().rules.is_some()
+    });
+    answers.collect()
+}
+
+#[test]
+fn rules_from_above_take_the_place_of_newer_ones_that_the_source_was_deployed_with() {
+    assert_eq!(taken(&[(0, 4), (1, 4), (0, 5)]), [true; 3]);
+}
+
+#[test]
+fn an_object_that_has_not_heard_of_the_latest_rules_yet_does_not_bring_back_the_old_ones() {
+    let answers = [(0, 4), (1, 5), (0, 4), (0, 5), (1, 5)];
+    assert_eq!(taken(&answers), [true, true, false, true, true]);
+}
+
+#[test]
+fn where_the_aggregator_above_goes_back_so_does_the_source() {
+    let answers = [(0, 7), (1, 7), (0, 3), (1, 3)];
+    assert_eq!(taken(&answers), [true; 4]);
 }

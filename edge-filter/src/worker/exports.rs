@@ -11,7 +11,8 @@
 use std::sync::Once;
 
 use super::abi::{self, Level};
-use super::{isolate, object};
+use super::isolate::Objects;
+use super::{above, isolate, object};
 
 /// Says of a panic where it was: all that is left to do before the trap.
 fn tell_of_panics() {
@@ -22,9 +23,15 @@ fn tell_of_panics() {
 }
 
 /// Starts a source. In the inbox: 40 random bytes, settings as JSON, and rules or
-/// nothing.
+/// nothing. `above` is 1 where the objects have their rules from an aggregator above.
 #[unsafe(no_mangle)]
-extern "C" fn isolate_start(config_len: usize, rules_len: usize, shards: u32, now: f64) -> u32 {
+extern "C" fn isolate_start(
+    config_len: usize,
+    rules_len: usize,
+    shards: u32,
+    above: u32,
+    now: f64,
+) -> u32 {
     tell_of_panics();
     let len = config_len.saturating_add(rules_len).saturating_add(40);
     let bytes = inbox(len);
@@ -34,7 +41,7 @@ extern "C" fn isolate_start(config_len: usize, rules_len: usize, shards: u32, no
         numbers(seeds),
         config,
         rules,
-        shards,
+        objects(shards, above > 0),
         abi::instant(now),
     ))
 }
@@ -168,6 +175,49 @@ extern "C" fn object_status(now: f64) {
     abi::put(object::status(abi::instant(now)));
 }
 
+/// Joins the regions of the aggregator above, under the name in the inbox. Returns which
+/// life this is: later than `before`. `regions`: how many it knew of then; 0: not known.
+#[unsafe(no_mangle)]
+extern "C" fn object_join(len: usize, before: f64, regions: u32, now: f64) -> f64 {
+    let name = String::from_utf8_lossy(&inbox(len)).into_owned();
+    let regions = (regions > 0).then_some(regions);
+    let life = above::join(name, whole(before), regions, abi::instant(now));
+    above::number(life.unwrap_or_default())
+}
+
+/// Puts the next message for the aggregator above into the outbox, and returns its
+/// number; 0: none is due.
+#[unsafe(no_mangle)]
+extern "C" fn object_report(now: f64) -> f64 {
+    above::put(above::report(abi::instant(now)))
+}
+
+/// Takes the answer to such a message, in the inbox, or (-1) that there was none. 1: it is
+/// refused, 2: it has put rules of a lower revision in force.
+#[unsafe(no_mangle)]
+extern "C" fn object_heard(id: f64, len: i32, now: f64) -> u32 {
+    match above::hear(whole(id), abi::taken(len), abi::instant(now)) {
+        Ok(lower) => 2 * u32::from(lower),
+        Err(why) => told(Err(why)),
+    }
+}
+
+/// How many regions the aggregator above knows of; 0: not known.
+#[unsafe(no_mangle)]
+extern "C" fn object_regions(now: f64) -> u32 {
+    above::regions(abi::instant(now))
+}
+
+/// When to ask for the next message at the latest.
+#[unsafe(no_mangle)]
+extern "C" fn object_due() -> f64 {
+    abi::millis(above::due())
+}
+
+fn objects(shards: u32, above: bool) -> Option<Objects> {
+    (shards > 0).then_some(Objects { shards, above })
+}
+
 fn inbox(len: usize) -> Vec<u8> {
     i32::try_from(len)
         .ok()
@@ -195,8 +245,8 @@ fn told(outcome: Result<(), String>) -> u32 {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a position is a whole number, and never negative"
+    reason = "a position or a message's number is whole, and never negative"
 )]
-fn whole(position: f64) -> u64 {
-    position as u64
+fn whole(number: f64) -> u64 {
+    number as u64
 }

@@ -151,12 +151,32 @@ fn with<T>(act: impl FnOnce(&mut Isolate) -> T) -> Option<T> {
     ISOLATE.with(|cell| cell.try_borrow_mut().ok()?.as_mut().map(act))
 }
 
-/// Starts a source. `shards` 0: the region is one service.
+/// The objects that are the region.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Objects {
+    /// How many.
+    pub(super) shards: u32,
+    /// Whether their rules are those of an aggregator above.
+    pub(super) above: bool,
+}
+
+impl Objects {
+    fn as_known_to(self, source: u64) -> Shards {
+        let shards = Shards::new(self.shards, source);
+        if self.above {
+            shards.below_an_aggregator()
+        } else {
+            shards
+        }
+    }
+}
+
+/// Starts a source. No objects: the region is one service.
 pub(super) fn start(
     seeds: [u64; 5],
     config: &[u8],
     rules: &[u8],
-    shards: u32,
+    objects: Option<Objects>,
     now: Timestamp,
 ) -> Result<(), String> {
     let config = Config::parse(config).map_err(|error| error.to_string())?;
@@ -175,7 +195,7 @@ pub(super) fn start(
         source,
         timeout: Micros::from_millis(u64::from(config.timeout_ms)),
         config,
-        shards: (shards > 0).then(|| Shards::new(shards, id)),
+        shards: objects.map(|objects| objects.as_known_to(id)),
         token: 0,
         calls: Vec::new(),
         unsent: VecDeque::new(),
@@ -246,6 +266,10 @@ pub(super) fn answer(token: u32, body: Option<Vec<u8>>, now: Timestamp) -> bool 
         let revision = isolate.source.rules().revision;
         let heard = match (&mut isolate.shards, shard, body) {
             (Some(shards), Some(shard), Some(body)) => Some(shards.hear(shard, body, revision)),
+            (Some(shards), Some(shard), None) => {
+                shards.miss(shard);
+                None
+            }
             (_, _, body) => body.map(Heard::Reply),
         };
         let body = match heard {

@@ -9,11 +9,11 @@ use limiter::time::Timestamp;
 use limiter::wire::{self, SyncRequest};
 use prost::Message;
 
-use super::abi;
 use super::isolate::read;
+use super::{abi, above};
 
-struct Object {
-    ledger: Ledger,
+pub(super) struct Object {
+    pub(super) ledger: Ledger,
     /// The position of the last record.
     position: u64,
     /// The region's clock never goes back.
@@ -25,7 +25,7 @@ thread_local! {
 }
 
 /// Hands records over as they are made, each under the next position.
-struct Records<'a>(&'a mut u64);
+pub(super) struct Records<'a>(&'a mut u64);
 
 impl Journal for Records<'_> {
     fn append(&mut self, record: &[u8]) -> u64 {
@@ -35,7 +35,7 @@ impl Journal for Records<'_> {
     }
 }
 
-fn with<T>(act: impl FnOnce(&mut Object) -> Result<T, String>) -> Result<T, String> {
+pub(super) fn with<T>(act: impl FnOnce(&mut Object) -> Result<T, String>) -> Result<T, String> {
     let busy = || "the object has not been started".to_owned();
     OBJECT.with(|cell| {
         let mut slot = cell.try_borrow_mut().map_err(|_| busy())?;
@@ -83,8 +83,8 @@ pub(super) fn enforce(rules: &[u8], now: Timestamp) -> Result<bool, String> {
             return Ok(false);
         }
         let now = object.now(now);
-        let mut records = Records(&mut object.position);
-        object.ledger.set_rules(Arc::new(rules), now, &mut records);
+        let (ledger, mut records) = object.parts();
+        ledger.set_rules(Arc::new(rules), now, &mut records);
         Ok(true)
     })
 }
@@ -93,9 +93,10 @@ pub(super) fn enforce(rules: &[u8], now: Timestamp) -> Result<bool, String> {
 pub(super) fn sync(message: &[u8], now: Timestamp) -> Result<Vec<u8>, String> {
     let request = SyncRequest::decode(message).map_err(|_| "not a SyncRequest".to_owned())?;
     with(|object| {
+        above::look(object, &request)?;
         let now = object.now(now);
-        let mut records = Records(&mut object.position);
-        let reply = object.ledger.sync(request, now, &mut records);
+        let (ledger, mut records) = object.parts();
+        let reply = ledger.sync(request, now, &mut records);
         reply
             .map(|reply| reply.encode_to_vec())
             .map_err(|error| error.to_string())
@@ -148,6 +149,7 @@ pub(super) fn status(now: Timestamp) -> Vec<u8> {
             "returned": sum(ledger.returned_by_rule()),
             "keys": ledger.keys(),
             "sources": ledger.sources(now),
+            "upstream": above::status(object, now),
         });
         Ok(status.to_string().into_bytes())
     })
@@ -155,7 +157,13 @@ pub(super) fn status(now: Timestamp) -> Vec<u8> {
 }
 
 impl Object {
-    fn now(&mut self, now: Timestamp) -> Timestamp {
+    /// The books, and where their records go.
+    pub(super) fn parts(&mut self) -> (&mut Ledger, Records<'_>) {
+        (&mut self.ledger, Records(&mut self.position))
+    }
+
+    /// The region's clock.
+    pub(super) fn now(&mut self, now: Timestamp) -> Timestamp {
         self.latest = self.latest.max(now).max(self.ledger.latest());
         self.latest
     }

@@ -12,7 +12,7 @@
 mod common;
 mod world;
 
-use limiter::{quota::Algorithm, rule::Scope};
+use limiter::{decision::Verdict, ledger::Region, quota::Algorithm, rule::Scope};
 
 use common::{rule, rules};
 use world::{World, offer, step};
@@ -152,6 +152,31 @@ fn a_region_that_is_cut_off_goes_on_with_its_share_and_is_told_apart() {
     let leaked: u64 = leaked.iter().map(|(_, hits)| hits).sum();
     assert!(leaked >= cut_off, "{leaked}");
     assert_eq!(world.global.hits(), world.admitted());
+}
+
+#[test]
+fn a_region_that_starts_cut_off_keeps_to_its_part_of_what_it_knew_in_an_earlier_life() {
+    let mut rule = rule(100, 60_000, FIXED);
+    rule.scope = Scope::Global;
+    let rules = rules(1, vec![rule]);
+    let admitted = |regions: Option<u32>| {
+        let mut region = common::Region::new(&rules, common::SEEDS);
+        let (ledger, log) = (&mut region.ledger, &mut region.log);
+        let name = "eu".to_owned();
+        ledger.join(Region { name, epoch: 1 }, common::at(0), log);
+        if let Some(regions) = regions {
+            ledger.expect_regions(regions);
+        }
+        let query = common::query(&rules, "k");
+        let allowed = |_: &u64| {
+            let verdict = ledger.check(&query, common::at(1), log);
+            matches!(verdict, Verdict::Allow(_))
+        };
+        (0..200).filter(allowed).count()
+    };
+    // A quarter, rounded down.
+    assert!((24..=25).contains(&admitted(Some(4))));
+    assert_eq!([admitted(Some(1)), admitted(None)], [100, 100]);
 }
 
 #[test]

@@ -66,6 +66,8 @@ pub struct UpstreamStats {
     pub last_reply_ago: Option<Micros>,
     /// How long an answer takes.
     pub round_trip: Micros,
+    /// Regions that it knows of, this one among them; none while that is not known.
+    pub regions: Option<u32>,
     /// Keys and windows whose hits are not in its books yet, as far as is known.
     pub waiting: usize,
     /// Keys of which something is held.
@@ -210,6 +212,12 @@ impl Ledger {
         self.upstream.region = Some(region);
     }
 
+    /// Goes by so many regions until the aggregator above says how many there are: what
+    /// it said in an earlier life. Who cannot ask then keeps to its part of the limit.
+    pub fn expect_regions(&mut self, regions: u32) {
+        self.upstream.regions = regions.max(1);
+    }
+
     /// How this region stands with the aggregator above it; none if there is none.
     pub fn upstream_stats(&self, now: Timestamp) -> Option<UpstreamStats> {
         let upstream = &self.upstream;
@@ -217,6 +225,7 @@ impl Ledger {
             away: upstream.is_away(now),
             last_reply_ago: upstream.link.last_reply.map(|at| now.since(at)),
             round_trip: upstream.link.rtt,
+            regions: Some(upstream.regions).filter(|regions| *regions != u32::MAX),
             waiting: self.shards.iter().map(|shard| shard.stream.len()).sum(),
             stakes: self.shards.iter().map(|shard| shard.stakes.len()).sum(),
             alone_hits: upstream.alone_hits,
