@@ -107,6 +107,26 @@ fn a_source_that_joins_a_far_region_turns_nobody_away_who_is_far_from_the_limit(
 }
 
 #[test]
+fn a_region_that_has_just_started_again_makes_its_sources_deny_nobody_far_from_the_limit() {
+    let mut world = joined_by(1_000, 3);
+    let request = |world: &mut World, request: u64| {
+        let ms = 5_000 + request * 20;
+        (ms - 19..=ms).for_each(|ms| world.carry(ms));
+        let place = usize::try_from(request % 4).unwrap();
+        world.admits(place, &format!("key-{request}"), at(ms))
+    };
+    for n in 0..100 {
+        assert!(request(&mut world, n), "{n}");
+    }
+    let all = world.region.log.0.len();
+    world.region.restart(&[], all);
+    // It knows neither its sources nor which keys are crowded, and says so.
+    for n in 100..300 {
+        assert!(request(&mut world, n), "{n}");
+    }
+}
+
+#[test]
 fn who_was_never_answered_does_what_the_rule_says_of_a_region_that_is_away() {
     let mut cautious = rule(20, 60_000, Algorithm::FixedWindow);
     cautious.local_cap = 3;

@@ -63,7 +63,7 @@ impl Limiter {
             region_now: self.region_now(now),
             away: self.link.is_away(now),
             heard: self.link.has_answered(),
-            sources: 0,
+            sources: self.sources,
             waited: weighing != Weighing::First,
             impatient: false,
             far: self.far.known,
@@ -90,7 +90,7 @@ impl Limiter {
             });
             at.impatient = weighing == Weighing::Last || self.cannot_wait(rule);
             at.sources = match rule.scope {
-                Scope::Global => self.sources.saturating_mul(self.regions),
+                Scope::Global => self.sources.times(self.regions),
                 Scope::Pop | Scope::Region => self.sources,
             };
             let answer = match slot.and_then(|slot| self.table.get_mut(slot)) {

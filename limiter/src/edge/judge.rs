@@ -1,6 +1,6 @@
 //! One rule's answer to one request, from what is known here.
 
-use super::entry::Entry;
+use super::{count::Count, entry::Entry};
 use crate::{
     borrow::{Crowded, Lease, tokens},
     cold,
@@ -54,7 +54,7 @@ pub(super) struct Circumstances<'a> {
     /// Whether the region has ever answered.
     pub(super) heard: bool,
     /// Sources that share the rule's limit.
-    pub(super) sources: u32,
+    pub(super) sources: Count,
     /// Whether the request has waited for the region's answer.
     pub(super) waited: bool,
     /// Whether it will not wait (any longer).
@@ -140,9 +140,9 @@ fn lent(entry: &mut Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> An
 fn has_cold_credit(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> bool {
     let limit = rule.quota.capacity();
     let credit = if at.far {
-        cold::credit(limit, at.sources)
+        cold::credit(limit, at.sources.told)
     } else {
-        cold::within(limit, rule.tolerance_ppm, at.sources)
+        cold::within(limit, rule.tolerance_ppm, at.sources.told)
     };
     let used = entry.report.unacked.saturating_add(cost);
     used <= credit && at.crowd.is_clear(entry.key, at.now)
@@ -152,7 +152,7 @@ fn has_cold_credit(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>
 fn debt(entry: &Entry, rule: &Rule, cost: u64, at: &Circumstances<'_>) -> Answer {
     let tolerance = u128::from(rule.quota.limit.get()) * u128::from(rule.tolerance_ppm);
     let part = tolerance
-        .checked_div(u128::from(at.sources.max(1)))
+        .checked_div(u128::from(at.sources.known.max(1)))
         .unwrap_or(0);
     let debt = i128::from(tokens(cost)) - i128::from(entry.lease.tokens.min(0));
     if u128::try_from(debt).is_ok_and(|debt| debt <= part) {

@@ -2,6 +2,7 @@
 
 mod amend;
 mod close;
+mod count;
 mod decide;
 mod entry;
 mod judge;
@@ -26,6 +27,7 @@ use crate::{
     time::{Micros, Timestamp},
 };
 pub use close::{Answered, Open};
+use count::Count;
 use late::Late;
 use outbox::Outbox;
 pub use stats::{RuleStats, SourceStats};
@@ -55,9 +57,9 @@ pub struct Limiter {
     turn: u64,
     next_flush: Timestamp,
     /// Sources that the region knows of.
-    sources: u32,
+    sources: Count,
     /// Regions that share limits of scope `global`.
-    regions: u32,
+    regions: Count,
     crowd: Crowded,
     far: Far,
     /// The region's clock in the latest reply.
@@ -133,8 +135,8 @@ impl Limiter {
             late: Late::new(settings.keys_max),
             turn: 0,
             next_flush: Timestamp::default(),
-            sources: u32::MAX,
-            regions: 1,
+            sources: Count::UNKNOWN,
+            regions: Count::ONE,
         }
     }
 

@@ -36,8 +36,8 @@ impl Limiter {
         }
         self.link
             .answered(sent, Timestamp::from_micros(reply.now_us), now);
-        self.sources = reply.sources.max(1);
-        self.regions = reply.regions.max(1);
+        self.sources.hear(reply.sources);
+        self.regions.hear(reply.regions);
         self.far.known = self.far.told;
         self.heard_us = self.heard_us.max(reply.now_us);
         self.crowd

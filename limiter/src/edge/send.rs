@@ -107,7 +107,7 @@ impl Limiter {
             .link
             .last_reply
             .is_some_and(|at| now.since(at) < self.poll_interval());
-        let quiet = quiet && self.sources != u32::MAX;
+        let quiet = quiet && self.sources.told != u32::MAX;
         if request.batches.is_empty() && request.claims.is_empty() && quiet {
             return None;
         }
