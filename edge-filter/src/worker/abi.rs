@@ -4,10 +4,10 @@
 //! *outbox*, which [`put`] fills. JavaScript reads and writes both while the module
 //! is not running, or while it waits for a function of JavaScript's to return.
 //!
-//! The crate `worker` is not used, for two reasons. In a trial it doubled the
-//! time that a request takes, since every value of it becomes an object on both
-//! sides. And a panic there takes the isolate with it, while this module can be
-//! thrown away and made anew between two requests.
+//! The crate `worker` is not used, for two reasons. In a trial it took longer to
+//! forward a request than Weir takes to limit it, since every value becomes an object
+//! on both sides. And a panic there fails all requests under way, while this module can
+//! be thrown away and made anew between two of them. ARCHITECTURE.md has the figures.
 //!
 //! All `unsafe` of the adapter's own calls is here. It rests on one rule:
 //! JavaScript writes only to the inbox, and no more than it asked room for.
