@@ -97,6 +97,18 @@ impl Site {
     }
 }
 
+/// Hits in the books of those aggregators that answer, by rule, summed.
+#[must_use]
+pub fn books<'a>(aggregators: impl IntoIterator<Item = &'a Aggregator>) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for metrics in aggregators.into_iter().filter_map(Aggregator::metrics) {
+        for (rule, hits) in metrics.by("weir_hits_total", "rule") {
+            *all.entry(rule).or_default() += hits;
+        }
+    }
+    all
+}
+
 /// What sources were acknowledged, by rule.
 #[must_use]
 pub fn acknowledged<'a>(sources: impl IntoIterator<Item = &'a Light>) -> BTreeMap<String, u64> {

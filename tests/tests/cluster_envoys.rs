@@ -60,7 +60,13 @@ fn envoys_of_three_regions_admit_one_global_limit_and_run_its_rules() {
     let request = get("/", &[("x-api-key", "one")]);
     let tally = load.run(|_, _| request.clone());
     let admitted = tally.status(200);
-    println!("admitted {admitted} of {LIMIT}");
+    let leaked = envoys.iter().map(Envoy::metrics);
+    let leaked = leaked.map(|metrics| metrics.sum_or_zero("weir_leaked_total", &[]));
+    let regions = cluster.regions.iter();
+    let alone = regions.filter_map(|region| region.site.aggregator.metrics());
+    let alone = alone.map(|metrics| metrics.sum_or_zero("weir_upstream_alone_hits_total", &[]));
+    let leaked = leaked.chain(alone).sum::<f64>();
+    println!("admitted {admitted} of {LIMIT}, of these {leaked} alone");
     assert_eq!(tally.failed, 0, "{tally:?}");
     assert_eq!(tally.answered(), admitted + tally.status(429));
     assert!(admitted.abs_diff(LIMIT) * 100 <= LIMIT * 5, "{admitted}");

@@ -4,7 +4,6 @@
 //! The release is the commit in `tests/previous-release`; `make test-cluster` builds it.
 #![allow(clippy::expect_used, reason = "a test that fails may panic")]
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weir_tests::aggregator::Aggregator;
@@ -15,7 +14,7 @@ use weir_tests::envoy_config::Setup;
 use weir_tests::http::get;
 use weir_tests::light::{Light, Traffic, sums};
 use weir_tests::redis_server::Redis;
-use weir_tests::site::{Site, acknowledged};
+use weir_tests::site::{Site, acknowledged, books};
 use weir_tests::spray::{Spray, admitted};
 use weir_tests::wait::wait_until;
 
@@ -137,13 +136,7 @@ fn members_of_a_shared_store_are_upgraded_one_by_one_under_load() {
         sums.admitted == sums.acknowledged
     });
     wait_until("and in the books of those that share them", || {
-        let all = members.iter().filter_map(Aggregator::metrics);
-        let all = all.map(|metrics| metrics.by("weir_hits_total", "rule"));
-        let mut books = BTreeMap::new();
-        for (rule, hits) in all.flatten() {
-            *books.entry(rule).or_default() += hits;
-        }
-        books == acknowledged(&sources)
+        books(&members) == acknowledged(&sources)
     });
 }
 

@@ -17,7 +17,11 @@ impl Count {
         known: u32::MAX,
     };
 
-    pub(super) const ONE: Self = Self { told: 1, known: 1 };
+    /// One, until it is told: by then nobody has known.
+    pub(super) const ONE: Self = Self {
+        told: 1,
+        ..Self::UNKNOWN
+    };
 
     /// Takes in what a region tells.
     pub(super) fn hear(&mut self, told: u32) {
@@ -33,5 +37,23 @@ impl Count {
             told: self.told.saturating_mul(others.told),
             known: self.known.saturating_mul(others.known),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cannot_tell_changes_nothing_that_is_known_and_nothing_is_known_by_itself() {
+        let (mut sources, mut regions) = (Count::UNKNOWN, Count::ONE);
+        regions.hear(u32::MAX);
+        sources.hear(3);
+        assert_eq!(sources.times(regions), Count::UNKNOWN);
+        regions.hear(4);
+        regions.hear(u32::MAX);
+        let known = 12;
+        let told = u32::MAX;
+        assert_eq!(sources.times(regions), Count { told, known });
     }
 }
