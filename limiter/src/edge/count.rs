@@ -17,12 +17,6 @@ impl Count {
         known: u32::MAX,
     };
 
-    /// One, until it is told: by then nobody has known.
-    pub(super) const ONE: Self = Self {
-        told: 1,
-        ..Self::UNKNOWN
-    };
-
     /// Takes in what a region tells.
     pub(super) fn hear(&mut self, told: u32) {
         self.told = told.max(1);
@@ -46,7 +40,7 @@ mod tests {
 
     #[test]
     fn who_cannot_tell_changes_nothing_that_is_known_and_nothing_is_known_by_itself() {
-        let (mut sources, mut regions) = (Count::UNKNOWN, Count::ONE);
+        let (mut sources, mut regions) = (Count::UNKNOWN, Count::UNKNOWN);
         regions.hear(u32::MAX);
         sources.hear(3);
         assert_eq!(sources.times(regions), Count::UNKNOWN);

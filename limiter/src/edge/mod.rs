@@ -136,7 +136,7 @@ impl Limiter {
             turn: 0,
             next_flush: Timestamp::default(),
             sources: Count::UNKNOWN,
-            regions: Count::ONE,
+            regions: Count::UNKNOWN,
         }
     }
 
