@@ -240,18 +240,23 @@ impl LedgerHandle {
     /// Brings the gauges up to date; gives up if the ledger has no time. Returns the
     /// metrics of the groups that are here, if there are any: each has its own.
     pub(in crate::serve) async fn observe(&self) -> Vec<Arc<Metrics>> {
-        self.observed(Duration::from_secs(1)).await.0
+        self.ask_all(Event::Observe, Duration::from_secs(1)).await.0
     }
 
     /// Whether the ledger still does anything: every task that is here has a moment within
-    /// this time. True while the log is read, which takes what it takes.
+    /// this time. True while the log is read, which takes what it takes. Costs the ledger
+    /// next to nothing: anybody may ask.
     pub(in crate::serve) async fn moves(&self, within: Duration) -> bool {
-        self.observed(within).await.1
+        self.ask_all(Event::Ping, within).await.1
     }
 
-    /// Has every task bring its gauges up to date; the metrics of each group that is
-    /// here, and whether all of them had the time.
-    async fn observed(&self, within: Duration) -> (Vec<Arc<Metrics>>, bool) {
+    /// Asks every task that is here; the metrics of each group of these, and whether all of
+    /// them had the time.
+    async fn ask_all(
+        &self,
+        event: fn(oneshot::Sender<()>) -> Event,
+        within: Duration,
+    ) -> (Vec<Arc<Metrics>>, bool) {
         if self.health.read() == Health::Recovering {
             return (Vec::new(), true);
         }
@@ -259,11 +264,17 @@ impl LedgerHandle {
             To::All(events) => (vec![events.clone()], Vec::new()),
             To::Groups(groups) => groups.locals().into_iter().unzip(),
         };
-        let asked: Vec<_> = tasks.into_iter().map(asked_to_observe).collect();
+        let asked = tasks.into_iter().map(|task| {
+            let (done, answered) = oneshot::channel();
+            // With the task, what it would answer with is dropped.
+            let _ = task.send(event(done));
+            answered
+        });
+        let asked: Vec<_> = asked.collect();
         let all = async {
-            for observed in asked {
+            for answered in asked {
                 // One that has ended has nothing to show.
-                let _ = observed.await;
+                let _ = answered.await;
             }
         };
         let in_time = timeout(within, all).await.is_ok();
@@ -326,13 +337,6 @@ impl LedgerHandle {
             false => Err(gone()),
         }
     }
-}
-
-fn asked_to_observe(task: mpsc::Sender<Event>) -> oneshot::Receiver<()> {
-    let (done, observed) = oneshot::channel();
-    // With the task, what it would answer with is dropped.
-    let _ = task.send(Event::Observe(done));
-    observed
 }
 
 #[cfg(test)]

@@ -153,6 +153,8 @@ impl Task {
             Event::Rules(change, answer) => self.set_rules(*change, answer)?,
             Event::Adopt(rules) => self.adopt(rules)?,
             Event::ReadRules(answer) => self.read_rules(answer),
+            // Who asked may have gone away.
+            Event::Ping(done) => drop(done.send(())),
             Event::Observe(done) => {
                 self.observe();
                 // Whoever asked may have gone away.

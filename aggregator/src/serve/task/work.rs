@@ -37,6 +37,8 @@ pub(super) enum Event {
     ReadRules(Answer<RulesOnRecord>),
     /// Gauges are to be brought up to date.
     Observe(oneshot::Sender<()>),
+    /// Whether anybody is there.
+    Ping(oneshot::Sender<()>),
     /// The answer of the aggregator above to this message, or why there is none.
     Upstream(u64, Result<Vec<u8>, String>),
     /// The aggregator above has other rules, perhaps: it is to be asked at once.
