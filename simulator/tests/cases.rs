@@ -183,12 +183,16 @@ fn a_region_that_is_not_there_is_an_error() {
 }
 
 /// A limit that three regions share, 150 ms from each other: under a flood and within
-/// it, with a region cut off, and with the books above lost and brought back.
+/// it, in windows shorter than the way there and back, with a region cut off, and with the
+/// books above lost and brought back.
 #[test]
 fn regions_that_share_a_limit_keep_it_together() {
     for name in [
         "global-flood",
         "global-steady",
+        "global-steady-at",
+        "global-window-1s",
+        "global-window-100ms",
         "global-cut-off",
         "global-restart",
         "region-restart",
